@@ -1,0 +1,53 @@
+"""The compiler of the hot path: `@kernel` turns a function of plain arrays into machine code.
+
+With `NUMBA_DISABLE_JIT=1` a kernel stays the Python function it is, and numba is not imported.
+"""
+
+import hashlib
+import os
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeVar
+
+Function = TypeVar('Function', bound=Callable[..., Any])
+
+JIT_DISABLED = os.environ.get('NUMBA_DISABLE_JIT', '0') not in ('', '0')
+
+
+def kernel(function: Function) -> Function:
+    """Compile a function of plain arrays, at its first call, and keep the code on disk.
+
+    A kernel trusts its arguments: shapes and finite values are the caller's business.
+
+    numba's own disk cache looks at the file of the compiled function alone, so that a change in a
+    kernel that it calls would go unnoticed. Ours lies in a folder named after the text of every
+    module of the package that holds kernels: change one, and all are compiled anew.
+    """
+    if JIT_DISABLED:
+        return function
+    import numba
+
+    before = numba.config.CACHE_DIR
+    numba.config.CACHE_DIR = str(_cache_directory())
+    try:
+        return numba.njit(cache=True, nogil=True, error_model='numpy')(function)
+    except RuntimeError:
+        # No place to write to (a read-only home, say): compile at every start instead.
+        return numba.njit(nogil=True, error_model='numpy')(function)
+    finally:
+        numba.config.CACHE_DIR = before
+
+
+@cache
+def _cache_directory() -> Path:
+    """Return a folder whose name changes with the text of any kernel of the package."""
+    root = Path(__file__).resolve().parent
+    digest = hashlib.sha256()
+    for source in sorted(root.rglob('*.py')):
+        text = source.read_bytes()
+        if b'@kernel' in text:
+            digest.update(str(source.relative_to(root)).encode() + b'\0' + text + b'\0')
+    home = os.environ.get('NUMBA_CACHE_DIR') or os.environ.get('XDG_CACHE_HOME')
+    base = Path(home) if home else Path.home() / '.cache'
+    return base / 'icir_control' / digest.hexdigest()[:16]

@@ -1,0 +1,52 @@
+"""The package's errors: one base class, and messages that say what would have been valid."""
+
+from collections.abc import Iterable
+
+
+class IcirError(Exception):
+    """Base class of every error that this package raises on purpose."""
+
+
+class UnknownNameError(IcirError, LookupError):
+    """A name that is not among the known ones."""
+
+    def __init__(self, kind: str, name: object, valid: Iterable[str]) -> None:
+        """State what was asked for and what could have been.
+
+        Args:
+            kind: What the name should name, such as `joint`.
+            name: The name that was asked for.
+            valid: The names that exist.
+        """
+        choices = ', '.join(valid) or '(none)'
+        super().__init__(f'unknown {kind} {name!r}; valid: {choices}')
+
+
+class InvalidValueError(IcirError, ValueError):
+    """A value of the wrong type, shape, sign or size."""
+
+    def __init__(self, name: str, value: object, expected: str) -> None:
+        """State the name, the value and what would be valid.
+
+        Args:
+            name: What the value is for.
+            value: The value that was given.
+            expected: What would be valid, in words.
+        """
+        super().__init__(f'{name} = {value!r} is not valid; expected {expected}')
+
+
+class ModelError(IcirError):
+    """A robot description that cannot be turned into a model."""
+
+
+class ConfigurationError(IcirError):
+    """A configuration (parameters, modes, laws) that cannot be run."""
+
+
+class RefusedError(IcirError):
+    """A request that is well formed but refused now; the message is the reason."""
+
+
+class SimulationError(IcirError):
+    """The simulation could not be built, or left the region where it means something."""

@@ -1,0 +1,65 @@
+"""Installs icir_control: one tree for ament_python (colcon) and for pip."""
+
+from glob import glob
+
+from setuptools import find_packages, setup
+
+PACKAGE = 'icir_control'
+SHARE = f'share/{PACKAGE}'
+
+ROS = [
+    'ros-rclpy[fastrtps]',
+    'ros-diagnostic-msgs',
+    'ros-geometry-msgs',
+    'ros-rcl-interfaces',
+    'ros-rosgraph-msgs',
+    'ros-sensor-msgs',
+    'ros-std-msgs',
+    'ros-std-srvs',
+]
+TEST = [
+    'hypothesis',
+    'import-linter',
+    'pytest',
+    'pytest-timeout',
+    'pytest-xdist',
+    'ruff',
+]
+BENCH = ['pin', 'example-robot-data']
+
+setup(
+    name=PACKAGE,
+    version='0.1.0',
+    description='Torque control of robot arms: ROS 2 nodes, MuJoCo as the plant, an own dynamics core',
+    license='MIT',
+    maintainer='The icir_control authors',
+    maintainer_email='maintainers@icir-control.example',
+    packages=find_packages(include=[PACKAGE, f'{PACKAGE}.*']),
+    python_requires='>=3.11',
+    install_requires=[
+        'setuptools',
+        'matplotlib',
+        'mujoco>=3.2',
+        'numba>=0.60',
+        'numpy',
+        'rich',
+        'typer',
+        'yourdfpy>=0.0.56',
+    ],
+    extras_require={'ros': ROS, 'test': TEST, 'bench': BENCH},
+    data_files=[
+        ('share/ament_index/resource_index/packages', [f'resource/{PACKAGE}']),
+        (SHARE, ['package.xml']),
+        (f'{SHARE}/launch', glob('launch/*.launch.py')),
+        (f'{SHARE}/config', glob('config/*')),
+        (f'{SHARE}/urdf', glob('urdf/*')),
+    ],
+    entry_points={
+        'console_scripts': [
+            'icir_control = icir_control.app.main:main',
+            'mujoco_bridge = icir_control.nodes.bridge:main',
+            'controller = icir_control.nodes.controller:main',
+            'keyboard = icir_control.nodes.keyboard:main',
+        ],
+    },
+)
