@@ -1,13 +1,109 @@
-VENV := .venv
-PYTHON ?= python3
-BIN := $(VENV)/bin
+# Everything a checkout needs, set up by itself: `make demo`, `make sim`, `make test` ...
+# Python of your own choice: make PYTHON=/path/to/python3.12 demo
+# Options of the command line: make sim ARGS='--viewer none'
 
-.PHONY: setup test
-setup: $(VENV)/.installed
-$(VENV)/.installed: setup.py
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	touch $(VENV)/COLCON_IGNORE
-	$(BIN)/pip install --quiet -e '.[ros,test]'
-	touch $@
-test: setup
-	$(BIN)/python -m pytest
+VENV := .venv
+BIN := $(VENV)/bin
+PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
+# Test files that run at a time; each brings processes of its own.
+WORKERS ?= 2
+
+# Where a ROS 2 installation is sourced its rclpy and messages are used, else PyPI's wheels.
+ifeq ($(ROS_DISTRO),)
+FLAVOUR := wheels
+EXTRAS := ros,test
+VENV_OPTIONS :=
+else
+FLAVOUR := $(ROS_DISTRO)
+EXTRAS := test
+VENV_OPTIONS := --system-site-packages
+endif
+
+# Only a finished installation leaves its stamp, and the stamp says what was installed where: an
+# interrupted one, a moved checkout or another ROS 2 is noticed, and put right, by the next call.
+STAMP := $(VENV)/.installed
+PURPOSE := $(FLAVOUR) in $(CURDIR)
+ifneq ($(and $(wildcard $(BIN)/python),$(shell cat $(STAMP) 2>/dev/null)),$(PURPOSE))
+.PHONY: $(STAMP)
+endif
+
+.PHONY: help setup demo sim test test-long bench lint format ci clean
+help:
+	@echo 'make demo       every mode once, by itself, with figures and plots in results/'
+	@echo 'make sim        the simulation, with the keyboard in this terminal'
+	@echo 'make test       the tests (make test-long: the slow ones too)'
+	@echo 'make bench      speed, beside named references'
+	@echo 'make lint       style and imports (make format: mend the style)'
+	@echo 'make clean      delete all that make made'
+
+setup: $(STAMP)
+
+$(STAMP): setup.py pyproject.toml
+	@rm -f $(STAMP)
+	@$(CHOOSE_PYTHON); \
+	$(BIN)/python -m pip --version >/dev/null 2>&1 \
+	  && test "$$(cat $(VENV)/.purpose 2>/dev/null || echo '$(PURPOSE)')" = '$(PURPOSE)' \
+	  || { echo "Creating $(VENV) with $$python"; $(CREATE_VENV); }
+	@echo 'Installing icir_control and what it needs (several minutes the first time)'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[$(EXTRAS)]'
+	@echo '$(PURPOSE)' > $@
+
+# The shell commands that set $python, or end with what is missing.
+define CHOOSE_PYTHON
+recent() { "$$1" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; }; \
+python=''; \
+for name in $(or $(PYTHON),python3 python3.12 python3.11 python3.13 python3.14); do \
+  if recent "$$name"; then python=$$name; break; fi; \
+done; \
+if [ -z "$$python" ]; then \
+  echo 'icir_control needs Python 3.11 or newer; tried: $(or $(PYTHON),python3 and python3.11 to 3.14).' >&2; \
+  echo 'Name one: make PYTHON=/path/to/python3.12 $(or $(MAKECMDGOALS),setup)' >&2; \
+  exit 1; \
+fi
+endef
+
+# Debian's python3 has no ensurepip without python3-venv: its pip can fill the environment, too.
+define CREATE_VENV
+rm -rf $(VENV); \
+"$$python" -m venv $(VENV_OPTIONS) $(VENV) >/dev/null 2>&1 \
+  || { "$$python" -m venv --clear --without-pip $(VENV_OPTIONS) $(VENV) \
+       && "$$python" -m pip --python $(BIN)/python install --quiet pip; } \
+  || { echo "$$python cannot make a virtual environment; on Debian and Ubuntu:" >&2; \
+       echo '  sudo apt install python3-venv' >&2; exit 1; }; \
+touch $(VENV)/COLCON_IGNORE; \
+echo '$(PURPOSE)' > $(VENV)/.purpose
+endef
+
+demo: $(STAMP)
+	$(BIN)/icir_control demo $(ARGS)
+
+sim: $(STAMP)
+	$(BIN)/icir_control sim $(ARGS)
+
+test: $(STAMP)
+	$(PYTEST) -m 'not long'
+
+test-long: $(STAMP)
+	$(PYTEST)
+
+bench: $(STAMP)
+	@$(BIN)/python -c 'import example_robot_data, pinocchio' 2>/dev/null \
+	  || $(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[$(EXTRAS),bench]'
+	$(BIN)/python -m benchmark
+
+lint: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports
+
+format: $(STAMP)
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+ci:
+	.ci/run
+
+clean:
+	rm -rf $(VENV) build install log dist results *.egg-info
+	rm -rf .pytest_cache .ruff_cache .hypothesis .import_linter_cache .benchmarks
+	find icir_control test benchmark launch -name __pycache__ -prune -exec rm -rf {} +

@@ -25,7 +25,8 @@ TEST = [
     'pytest-xdist',
     'ruff',
 ]
-BENCH = ['pin', 'example-robot-data']
+BENCH = ['example-robot-data', 'pin']
+CI = ['colcon-common-extensions']
 
 setup(
     name=PACKAGE,
@@ -46,7 +47,7 @@ setup(
         'typer',
         'yourdfpy>=0.0.56',
     ],
-    extras_require={'ros': ROS, 'test': TEST, 'bench': BENCH},
+    extras_require={'ros': ROS, 'test': TEST, 'bench': BENCH, 'ci': CI},
     data_files=[
         ('share/ament_index/resource_index/packages', [f'resource/{PACKAGE}']),
         (SHARE, ['package.xml']),
