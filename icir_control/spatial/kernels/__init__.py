@@ -1,0 +1,36 @@
+"""Compiled functions of plain arrays: rotations, placements, quaternions and small products.
+
+They trust their arguments and write into the last one. Arrays are float64 and contiguous (a view
+of rows is); others work, but compile anew.
+
+The names load at first use, since they bring numba with them (a quarter of a second), which the
+immutable values of `icir_control.spatial` mostly do without.
+"""
+
+from importlib import import_module
+from typing import Any
+
+_HOMES = {
+    'matrices': ('cross', 'mat_mat', 'mat_mat_t', 'mat_t_mat', 'mat_t_vec', 'mat_vec', 'skew'),
+    'quaternion': (
+        'quaternion_exp',
+        'quaternion_log',
+        'quaternion_multiply',
+        'quaternion_to_rotation',
+        'rotation_to_quaternion',
+    ),
+    'so3': ('exp3', 'log3', 'right_jacobian3', 'right_jacobian3_inverse'),
+    'se3': ('exp6', 'log6', 'right_jacobian6', 'right_jacobian6_inverse'),
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
+__all__ = sorted(_HOME_OF)
+
+
+def __getattr__(name: str) -> Any:
+    """Import a kernel's module at the first use of its name."""
+    if name not in _HOME_OF:
+        raise AttributeError(f'module {__name__!r} has no attribute {name!r}')
+    value = getattr(import_module(f'{__name__}.{_HOME_OF[name]}'), name)
+    globals()[name] = value
+    return value
