@@ -1,0 +1,289 @@
+"""Real processes on a ROS graph of their own: start, type at, watch, stop, end by process id."""
+
+import fcntl
+import os
+import pty
+import random
+import re
+import select
+import signal
+import subprocess
+import sys
+import tempfile
+import termios
+import threading
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import TracebackType
+
+import rclpy
+from rclpy.context import Context
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.node import Node
+from rclpy.signals import SignalHandlerOptions
+
+DOMAINS = range(1, 101)
+PATIENCE = 30.0  # s of wall time until a condition counts as never met
+
+
+class Domain:
+    """A ROS_DOMAIN_ID that nobody else on this machine uses, held until it is closed."""
+
+    def __init__(self) -> None:
+        folder = Path(tempfile.gettempdir()) / f'ros_domains_{os.getuid()}'
+        folder.mkdir(exist_ok=True)
+        for number in random.SystemRandom().sample(DOMAINS, len(DOMAINS)):
+            lock = open(folder / str(number), 'w')  # noqa: SIM115 (held as long as the domain)
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                lock.close()
+                continue
+            if _ports_are_free(number):
+                self.number, self._lock = number, lock
+                return
+            lock.close()
+        raise RuntimeError('every ROS domain of this machine is in use')
+
+    def close(self) -> None:
+        self._lock.close()
+
+
+def _ports_are_free(domain: int) -> bool:
+    """Look whether any DDS participant of this machine listens on the domain's UDP ports."""
+    first = 7400 + 250 * domain
+    for line in Path('/proc/net/udp').read_text().splitlines()[1:]:
+        if first <= int(line.split()[1].rpartition(':')[2], 16) < first + 250:
+            return False
+    return True
+
+
+class Process:
+    """A process whose output is collected while it runs; with a terminal, keys can be typed.
+
+    Its end of a pseudo-terminal is then its controlling terminal, as in a real session: Ctrl-C
+    typed there becomes SIGINT, closing it becomes SIGHUP.
+    """
+
+    def __init__(
+        self, command: Sequence[str], environment: dict[str, str], *, terminal: bool = False
+    ) -> None:
+        self.command = list(command)
+        self._output = bytearray()
+        self._arrived = threading.Condition()
+        self._hung_up = threading.Event()
+        self.slave: int | None = None
+        if terminal:
+            # Our end and theirs; theirs stays open here, so that its settings can be read later.
+            self._source, self.slave = pty.openpty()
+            sink = self.slave
+        else:
+            self._source, sink = os.pipe()
+        self._process = subprocess.Popen(
+            self.command,
+            stdin=sink if terminal else subprocess.DEVNULL,
+            stdout=sink,
+            stderr=sink,
+            env=environment,
+            start_new_session=True,
+            preexec_fn=(lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0)) if terminal else None,
+        )
+        if not terminal:
+            os.close(sink)
+        self.pid = self._process.pid
+        self._reader = threading.Thread(target=self._collect, daemon=True)
+        self._reader.start()
+
+    def _collect(self) -> None:
+        """Read until the process has ended and nothing is left to read, or until hung up."""
+        while not self._hung_up.is_set():
+            ended = self._process.poll() is not None
+            if not select.select([self._source], [], [], 0.05)[0]:
+                if ended:
+                    return
+                continue
+            try:
+                piece = os.read(self._source, 65536)
+            except OSError:  # a pseudo-terminal whose other end is closed
+                return
+            if not piece:
+                return
+            with self._arrived:
+                self._output += piece
+                self._arrived.notify_all()
+
+    @property
+    def output(self) -> str:
+        """Everything that it has written so far, standard error included."""
+        with self._arrived:
+            return self._output.decode(errors='replace').replace('\r\n', '\n')
+
+    def wait_for(self, pattern: str, timeout: float = PATIENCE, *, start: int = 0) -> re.Match:
+        """Wait until its output, from character `start` on, holds the regular expression."""
+        deadline = time.monotonic() + timeout
+        while True:
+            ended = not self._reader.is_alive()
+            found = re.compile(pattern).search(self.output, start)
+            if found:
+                return found
+            if ended or time.monotonic() > deadline:
+                raise AssertionError(
+                    f'{pattern!r} not seen from {self.command}'
+                    f' (status {self._process.poll()}):\n{self.output}'
+                )
+            with self._arrived:
+                self._arrived.wait(0.05)
+
+    def type(self, keys: str) -> None:
+        """Type at its terminal."""
+        os.write(self._source, keys.encode())
+
+    def hang_up(self) -> None:
+        """Close its terminal, as a window that is closed does."""
+        self._hung_up.set()
+        self._reader.join()
+        os.close(self._source)
+
+    def send(self, number: signal.Signals) -> None:
+        """Send a signal to this process alone."""
+        if self._process.poll() is None:
+            os.kill(self.pid, number)
+
+    @property
+    def running(self) -> bool:
+        return self._process.poll() is None
+
+    def wait(self, timeout: float = PATIENCE) -> int:
+        """Wait until it has ended and all its output is here; its exit status."""
+        try:
+            status = self._process.wait(timeout)
+        except subprocess.TimeoutExpired as error:
+            raise AssertionError(f'{self.command} did not end:\n{self.output}') from error
+        self._reader.join()
+        return status
+
+    def stop(self, number: signal.Signals = signal.SIGINT, timeout: float = 5.0) -> int:
+        """Send a signal and wait for the end; its exit status."""
+        self.send(number)
+        return self.wait(timeout)
+
+    def close(self) -> None:
+        """End it by force if it still runs, and give back what it held."""
+        self.send(signal.SIGCONT)
+        self.send(signal.SIGKILL)
+        self._process.wait()
+        self._reader.join()
+        if not self._hung_up.is_set():
+            os.close(self._source)
+        if self.slave is not None:
+            os.close(self.slave)
+
+
+class Observer(Node):
+    """A node of the test's own process, spun only while the test waits for something."""
+
+    def __init__(self, domain: int, name: str = 'observer', namespace: str = '') -> None:
+        self._own_context = Context()
+        rclpy.init(
+            args=[],
+            context=self._own_context,
+            domain_id=domain,
+            signal_handler_options=SignalHandlerOptions.NO,
+        )
+        super().__init__(name, context=self._own_context, namespace=namespace)
+        self._own_executor = SingleThreadedExecutor(context=self._own_context)
+        self._own_executor.add_node(self)
+
+    def spin_until(
+        self, condition: Callable[[], object], timeout: float = PATIENCE, *, what: str = ''
+    ) -> None:
+        """Serve callbacks until the condition holds; fail when it never does."""
+        deadline = time.monotonic() + timeout
+        while not condition():
+            assert time.monotonic() < deadline, f'not within {timeout} s: {what or condition}'
+            self._own_executor.spin_once(timeout_sec=0.05)
+
+    def spin_for(self, seconds: float) -> None:
+        """Serve callbacks for a while of wall time, for what must not happen."""
+        deadline = time.monotonic() + seconds
+        while (left := deadline - time.monotonic()) > 0:
+            self._own_executor.spin_once(timeout_sec=left)
+
+    def call(
+        self, kind: type, name: str, request: object = None, timeout: float = PATIENCE
+    ) -> object:
+        """Call a service once it is there; its answer."""
+        client = self.create_client(kind, name)
+        try:
+            self.spin_until(client.service_is_ready, timeout, what=f'service {name}')
+            future = client.call_async(request if request is not None else kind.Request())
+            self.spin_until(future.done, timeout, what=f'answer of {name}')
+            return future.result()
+        finally:
+            self.destroy_client(client)
+
+    def close(self) -> None:
+        self._own_executor.shutdown()
+        self.destroy_node()
+        rclpy.shutdown(context=self._own_context)
+
+
+class RosGraph:
+    """One domain of its own: our nodes as processes in it, and observers beside them."""
+
+    def __init__(self, logs: Path) -> None:
+        self._domain = Domain()
+        self._closables: list[Process | Observer] = []
+        self.domain = self._domain.number
+        self.environment = os.environ | {
+            'ROS_DOMAIN_ID': str(self.domain),
+            'ROS_AUTOMATIC_DISCOVERY_RANGE': 'LOCALHOST',
+            'ROS_LOG_DIR': str(logs),
+            'RCUTILS_COLORIZED_OUTPUT': '0',
+            'PYTHONUNBUFFERED': '1',
+        }
+
+    def start(
+        self,
+        node: str,
+        *arguments: str,
+        terminal: bool = False,
+        environment: dict[str, str] | None = None,
+    ) -> Process:
+        """Start `icir_control.nodes.<node>:main` with these command line arguments."""
+        code = f'import sys; from icir_control.nodes.{node} import main; sys.exit(main())'
+        return self.run(
+            [sys.executable, '-c', code, *arguments], terminal=terminal, environment=environment
+        )
+
+    def run(
+        self,
+        command: Sequence[str],
+        *,
+        terminal: bool = False,
+        environment: dict[str, str] | None = None,
+    ) -> Process:
+        """Start any command in this graph."""
+        process = Process(command, self.environment | (environment or {}), terminal=terminal)
+        self._closables.append(process)
+        return process
+
+    def observer(self, name: str = 'observer', namespace: str = '') -> Observer:
+        """Return a node of this process in the graph."""
+        observer = Observer(self.domain, name, namespace)
+        self._closables.append(observer)
+        return observer
+
+    def __enter__(self) -> 'RosGraph':
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        for closable in reversed(self._closables):
+            closable.close()
+        self._domain.close()
