@@ -31,7 +31,7 @@ CI = ['colcon-common-extensions']
 setup(
     name=PACKAGE,
     version='0.1.0',
-    description='Torque control of robot arms: ROS 2 nodes, MuJoCo as the plant, an own dynamics core',
+    description='Torque control of robot arms: ROS 2 nodes, MuJoCo the plant, own dynamics',
     license='MIT',
     maintainer='The icir_control authors',
     maintainer_email='maintainers@icir-control.example',
