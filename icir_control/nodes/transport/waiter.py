@@ -1,0 +1,119 @@
+"""Waits for the hot topics, and serves everything slow of the node between two ticks."""
+
+import time
+from collections.abc import Sequence
+
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.node import Node
+
+from icir_control.nodes.transport.native import rclpy_implementation
+from icir_control.nodes.transport.subscription import JointStateSubscription
+
+# How often services, parameters and timers are looked after while messages keep coming [s].
+SLOW_PERIOD = 0.01
+_NANOSECONDS = 1e9
+_SLOW_KINDS = ('service', 'client', 'timer', 'guard_condition')
+
+
+class Waiter:
+    """Blocks until a hot topic has a message; the node's other callbacks run meanwhile.
+
+    A wait set that holds the hot subscriptions alone wakes up several times faster than an
+    executor, which builds one with every entity of the node for each callback. The slow entities
+    are waited for too, but only every `SLOW_PERIOD`; when one is ready, an executor serves it, in
+    this thread. Without the wait set the executor does all of it.
+    """
+
+    def __init__(self, node: Node, subscriptions: Sequence[JointStateSubscription]) -> None:
+        """Take over the spinning of a node.
+
+        Args:
+            node: The node; no other executor may spin it.
+            subscriptions: The hot subscriptions of the node.
+        """
+        self._node = node
+        self._subscriptions = tuple(subscriptions)
+        self._executor = SingleThreadedExecutor(context=node.context)
+        self._executor.add_node(node)
+        self._is_native = all(subscription.is_native for subscription in self._subscriptions)
+        self._slow_due = 0.0
+        if self._is_native:
+            self._handles = [s.subscription.handle for s in self._subscriptions]
+            self._hot = rclpy_implementation.WaitSet(
+                len(self._handles), 0, 0, 0, 0, 0, node.context.handle
+            )
+
+    def wait(self, timeout_s: float) -> bool:
+        """Wait for a message on a hot topic.
+
+        Args:
+            timeout_s: Longest time to wait, wall clock [s].
+
+        Returns:
+            True when there may be a message to take. False when the time is over or another
+            callback of the node ran: what the caller waits for may have changed.
+        """
+        if not self._is_native:
+            self._executor.spin_once(timeout_s)
+            return any(subscription.is_delivered for subscription in self._subscriptions)
+        now = time.monotonic()
+        if now < self._slow_due:
+            if self._wait_hot(min(timeout_s, self._slow_due - now)):
+                return True
+            timeout_s -= time.monotonic() - now
+            if timeout_s <= 0.0:
+                return False
+        return self._wait_all(timeout_s)
+
+    def close(self) -> None:
+        """Give the node up."""
+        self._executor.shutdown()
+
+    def _wait_hot(self, timeout_s: float) -> bool:
+        """Wait for the hot topics alone."""
+        wait_set = self._hot
+        wait_set.clear_entities()
+        for handle in self._handles:
+            wait_set.add_subscription(handle)
+        wait_set.wait(int(timeout_s * _NANOSECONDS))
+        return any(wait_set.is_ready('subscription', i) for i in range(len(self._handles)))
+
+    def _wait_all(self, timeout_s: float) -> bool:
+        """Wait for every entity of the node; have the executor serve one that is slow."""
+        node = self._node
+        hot = set(map(id, self._handles))
+        slow = [s.handle for s in node.subscriptions if id(s.handle) not in hot]
+        services = [service.handle for service in node.services]
+        clients = [client.handle for client in node.clients]
+        timers = [timer.handle for timer in node.timers]
+        guards = [guard.handle for guard in node.guards]
+        count = len(self._handles)
+        wait_set = rclpy_implementation.WaitSet(
+            count + len(slow),
+            len(guards),
+            len(timers),
+            len(clients),
+            len(services),
+            0,
+            node.context.handle,
+        )
+        wait_set.clear_entities()
+        for handles, add in (
+            (self._handles + slow, wait_set.add_subscription),
+            (services, wait_set.add_service),
+            (clients, wait_set.add_client),
+            (timers, wait_set.add_timer),
+            (guards, wait_set.add_guard_condition),
+        ):
+            for handle in handles:
+                add(handle)
+        wait_set.wait(int(max(timeout_s, 0.0) * _NANOSECONDS))
+        is_slow_ready = any(map(wait_set.get_ready_entities, _SLOW_KINDS)) or any(
+            wait_set.is_ready('subscription', count + i) for i in range(len(slow))
+        )
+        if is_slow_ready:
+            # One callback; the next call looks again, in case others are ready.
+            self._executor.spin_once(0.0)
+        else:
+            self._slow_due = time.monotonic() + SLOW_PERIOD
+        return any(wait_set.is_ready('subscription', i) for i in range(count))
