@@ -24,6 +24,8 @@ TEST = [
     'pytest-timeout',
     'pytest-xdist',
     'ruff',
+    # Builds a wheel by itself from 70.1 on; colcon uses what 80 took away.
+    'setuptools>=70.1,<80',
 ]
 BENCH = ['example-robot-data', 'pin']
 CI = ['colcon-common-extensions']

@@ -1,0 +1,1 @@
+"""The command line: the simulation, the demo, its report and plots."""

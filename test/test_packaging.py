@@ -1,0 +1,149 @@
+"""One tree, three ways to install it: what is declared agrees, and the files are found."""
+
+import ast
+import os
+import shutil
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
+from importlib.metadata import entry_points
+from pathlib import Path
+
+import pytest
+
+from icir_control.share import share_directory
+
+ROOT = Path(__file__).resolve().parent.parent
+MANIFEST = ET.parse(ROOT / 'package.xml').getroot()
+
+# How a library that is imported is called by rosdep, where the two names differ.
+ROSDEP_KEYS = {
+    'matplotlib': 'python3-matplotlib',
+    'mujoco': 'python3-mujoco-pip',
+    'numba': 'python3-numba',
+    'numpy': 'python3-numpy',
+    'rich': 'python3-rich',
+    'typer': 'python3-typer',
+    'yourdfpy': 'python3-yourdfpy-pip',
+}
+# Libraries that come with one that is declared: the first is compiled with the second.
+CARRIED_BY = {'glfw': 'mujoco', 'rpyutils': 'rclpy', 'builtin_interfaces': 'std_msgs'}
+# Part of a ROS 2 installation alone: PyPI has no such wheels.
+LAUNCH_ONLY = {'ament_index_python', 'launch', 'launch_ros'}
+
+
+def setup_answers(*options):
+    """Return what setup.py answers to `--name` and the like."""
+    run = subprocess.run(
+        (sys.executable, 'setup.py', *options), cwd=ROOT, capture_output=True, text=True
+    )
+    assert run.returncode == 0, run.stderr
+    return run.stdout.splitlines()[-len(options) :]
+
+
+def imported_libraries(folder):
+    """Return the top-level names, neither ours nor Python's, that the modules below import."""
+    names = set()
+    for path in folder.rglob('*.py'):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Import):
+                names |= {alias.name.partition('.')[0] for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and node.level == 0:
+                names.add(node.module.partition('.')[0])
+    foreign = names - sys.stdlib_module_names - {'icir_control'}
+    return {CARRIED_BY.get(name, name) for name in foreign}
+
+
+def installed_files(kind):
+    """Return the names of the checkout's files that every installation must hold."""
+    return sorted(path.name for path in (ROOT / kind).iterdir() if path.is_file())
+
+
+def run_clean(python, *arguments):
+    """Run an interpreter away from the checkout, with no path that leads back to it."""
+    keep = {key: value for key, value in os.environ.items() if key != 'PYTHONPATH'}
+    return subprocess.run(
+        [python, *arguments], cwd='/', env=keep, capture_output=True, text=True, timeout=300
+    )
+
+
+def test_package_xml_and_setup_py_say_the_same():
+    declared = setup_answers('--name', '--version', '--description', '--license')
+    manifest = [MANIFEST.findtext(tag).strip() for tag in ('name', 'version', 'description')]
+    assert [text.rstrip('.') for text in manifest] == declared[:3]
+    assert MANIFEST.findtext('license') == declared[3] == 'MIT'
+    assert 'MIT License' in (ROOT / 'LICENSE').read_text()
+
+
+def test_package_xml_is_of_format_3_and_declares_nothing_twice():
+    assert MANIFEST.get('format') == '3'
+    for tag in ('exec_depend', 'test_depend'):
+        keys = [element.text for element in MANIFEST.findall(tag)]
+        assert len(keys) == len(set(keys))
+
+
+def test_every_imported_library_is_declared_for_rosdep():
+    declared = {element.text for element in MANIFEST.findall('exec_depend')}
+    imported = imported_libraries(ROOT / 'icir_control') | imported_libraries(ROOT / 'launch')
+    needed = {ROSDEP_KEYS.get(name, name) for name in imported}
+    assert needed - declared == set()
+
+
+def test_every_imported_library_is_declared_for_pip():
+    tree = ast.parse((ROOT / 'setup.py').read_text())
+    words = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)}
+    declared = {str(word).partition('>')[0].partition('[')[0] for word in words}
+    for name in imported_libraries(ROOT / 'icir_control') - LAUNCH_ONLY:
+        assert {name, 'ros-' + name.replace('_', '-')} & declared, name
+
+
+@pytest.mark.parametrize('kind', ['urdf', 'config', 'launch'])
+def test_a_checkout_finds_its_own_files(kind):
+    names = installed_files(kind)
+    assert names
+    assert share_directory() == ROOT
+    assert all((share_directory() / kind / name).is_file() for name in names)
+
+
+def test_every_executable_can_be_imported():
+    scripts = entry_points(group='console_scripts')
+    ours = [entry for entry in scripts if entry.module.startswith('icir_control.')]
+    assert {entry.name for entry in ours} == {
+        'controller',
+        'icir_control',
+        'keyboard',
+        'mujoco_bridge',
+    }
+    assert all(callable(entry.load()) for entry in ours)
+
+
+def test_a_wheel_carries_every_shared_file_and_finds_it(tmp_path):
+    pip = (sys.executable, '-m', 'pip', '--quiet', '--disable-pip-version-check')
+    build = (*pip, 'wheel', '--no-deps', '--no-build-isolation', '--wheel-dir', str(tmp_path))
+    # Built from a copy: setuptools leaves its scratch folder beside the sources.
+    sources = tmp_path / 'sources'
+    shutil.copytree(ROOT, sources, ignore=shutil.ignore_patterns('.*', 'build', 'install', 'log'))
+    built = run_clean(*build, str(sources))
+    assert built.returncode == 0, built.stderr
+    (wheel,) = tmp_path.glob('icir_control-*.whl')
+
+    environment = tmp_path / 'environment'
+    subprocess.run([sys.executable, '-m', 'venv', '--without-pip', environment], check=True)
+    python = str(environment / 'bin' / 'python')
+    installed = run_clean(
+        *pip, '--python', python, 'install', '--no-deps', '--no-index', str(wheel)
+    )
+    assert installed.returncode == 0, installed.stderr
+
+    found = run_clean(
+        python, '-c', 'from icir_control.share import share_directory as s; print(s())'
+    )
+    assert found.returncode == 0, found.stderr
+    share = Path(found.stdout.strip())
+    assert share == environment / 'share' / 'icir_control'
+    for kind in ('urdf', 'config', 'launch'):
+        assert installed_files(kind) == sorted(path.name for path in (share / kind).iterdir())
+    assert (share / 'package.xml').is_file()
+    marker = environment / 'share/ament_index/resource_index/packages/icir_control'
+    assert marker.is_file()
+    assert (environment / 'bin' / 'icir_control').is_file()
