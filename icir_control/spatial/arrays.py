@@ -1,0 +1,69 @@
+"""Checked, read-only arrays: what the immutable values are made of."""
+
+from math import isfinite
+from typing import Any
+
+import numpy as np
+
+from icir_control.errors import InvalidValueError
+
+
+def checked(name: str, value: Any, shape: tuple[int, ...]) -> np.ndarray:
+    """Return a fresh float64 array of the given shape, or say what is wrong with the value.
+
+    Raises:
+        InvalidValueError: The value is not numeric, has another shape or is not finite.
+    """
+    expected = f'finite numbers of shape {shape}'
+    try:
+        array = np.array(value, dtype=float)
+    except (TypeError, ValueError):
+        raise InvalidValueError(name, value, expected) from None
+    if array.shape != shape or not all(map(isfinite, array.ravel().tolist())):
+        raise InvalidValueError(name, value, expected)
+    return array
+
+
+def checked_scalar(name: str, value: Any) -> float:
+    """Return a finite float, or say what is wrong with the value.
+
+    Raises:
+        InvalidValueError: The value is not a finite number.
+    """
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise InvalidValueError(name, value, 'a finite number') from None
+    if not isfinite(number):
+        raise InvalidValueError(name, value, 'a finite number')
+    return number
+
+
+def freeze(array: np.ndarray) -> np.ndarray:
+    """Make an array read-only, in place, and return it."""
+    array.flags.writeable = False
+    return array
+
+
+def cross(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Return a x b of two (3,) vectors; a tenth of the time of `numpy.cross`."""
+    a0, a1, a2 = a.tolist()
+    b0, b1, b2 = b.tolist()
+    return np.array((a1 * b2 - a2 * b1, a2 * b0 - a0 * b2, a0 * b1 - a1 * b0))
+
+
+def cross_matrix(a: np.ndarray) -> np.ndarray:
+    """Return the (3, 3) matrix [a] with [a] b = a x b, unchecked."""
+    x, y, z = a.tolist()
+    return np.array(((0.0, -z, y), (z, 0.0, -x), (-y, x, 0.0)))
+
+
+def close(a: np.ndarray, b: np.ndarray, tolerance: float) -> bool:
+    """Tell whether max |a - b| / max(1, max |b|) is at most the tolerance."""
+    return bool(np.abs(a - b).max() <= tolerance * max(1.0, np.abs(b).max()))
+
+
+def text(array: np.ndarray) -> str:
+    """Return an array in one line, six digits, for `repr`."""
+    line = np.array2string(array, precision=6, separator=', ', suppress_small=True)
+    return ' '.join(line.split()).replace('[ ', '[').replace(' ]', ']')
