@@ -46,9 +46,13 @@ class JointStatePublisher:
         # The handle spares the client library's checks; the public method does the same.
         handle = getattr(self._publisher, 'handle', None)
         self._send = getattr(handle, 'publish_raw', self._publisher.publish)
-        self._key: tuple[str, bool, bool, bool] | None = None
+        self._token: str | None = None
+        self._filled = (False, False, False)
+        self._is_patched = False
         self._message = bytearray()
-        self._slots: list[np.ndarray | None] | None = None
+        self._position: np.ndarray | None = None
+        self._velocity: np.ndarray | None = None
+        self._effort: np.ndarray | None = None
 
     @property
     def topic_name(self) -> str:
@@ -72,46 +76,41 @@ class JointStatePublisher:
             velocity: (n,) [rad/s or m/s], left empty when None.
             effort: (n,) [N m or N], left empty when None.
         """
-        key = (token, position is None, velocity is None, effort is None)
-        values = (position, velocity, effort)
-        if key != self._key:
-            self._prepare(key, token, values)
-        if self._slots is None:
-            message = joint_state(stamp_ns, token, self._names, *values)
+        filled = (position is not None, velocity is not None, effort is not None)
+        if filled != self._filled or token != self._token:
+            self._prepare(token, filled)
+        if not self._is_patched:
+            message = joint_state(stamp_ns, token, self._names, position, velocity, effort)
             self._send(serialize_message(message))
             return
         STAMP.pack_into(self._message, STAMP_OFFSET, *divmod(stamp_ns, NANOSECONDS))
-        for slot, numbers in zip(self._slots, values, strict=True):
-            if slot is not None:
-                slot[:] = numbers
+        if position is not None:
+            self._position[:] = position
+        if velocity is not None:
+            self._velocity[:] = velocity
+        if effort is not None:
+            self._effort[:] = effort
         self._send(bytes(self._message))
 
-    def _prepare(
-        self,
-        key: tuple[str, bool, bool, bool],
-        token: str,
-        values: tuple[ArrayLike | None, ArrayLike | None, ArrayLike | None],
-    ) -> None:
+    def _prepare(self, token: str, filled: tuple[bool, bool, bool]) -> None:
         """Lay the message out anew, and have the client library read a sample of it."""
-        self._key = key
-        self._slots = None
+        self._token, self._filled, self._is_patched = token, filled, False
         if self._plain:
             return
-        filled = [
-            field for field, numbers in zip(FIELDS, values, strict=True) if numbers is not None
-        ]
-        layout = JointStateLayout(self._names, token, filled)
-        sample = layout.template.copy()
-        slots = _number_slots(sample, layout)
-        STAMP.pack_into(sample, STAMP_OFFSET, 1, 2)
-        numbers = [None if slot is None else np.arange(1.0, slot.size + 1) for slot in slots]
-        for slot, row in zip(slots, numbers, strict=True):
-            if slot is not None:
-                slot[:] = row
-        meant = joint_state(NANOSECONDS + 2, token, self._names, *numbers)
-        if deserialize_message(bytes(sample), JointState) == meant:
-            self._message = sample
-            self._slots = slots
+        fields = [field for field, is_filled in zip(FIELDS, filled, strict=True) if is_filled]
+        layout = JointStateLayout(self._names, token, fields)
+        self._message = layout.template
+        slots = {
+            field: np.frombuffer(self._message, '<f8', len(self._names), offset)
+            for field, offset in layout.offsets.items()
+        }
+        STAMP.pack_into(self._message, STAMP_OFFSET, 1, 2)
+        for i, slot in enumerate(slots.values()):
+            slot[:] = np.arange(slot.size) + 0.1 * i
+        sample = joint_state(NANOSECONDS + 2, token, self._names, *map(slots.get, FIELDS))
+        if deserialize_message(bytes(self._message), JointState) == sample:
+            self._position, self._velocity, self._effort = map(slots.get, FIELDS)
+            self._is_patched = True
 
 
 def joint_state(
@@ -131,14 +130,3 @@ def joint_state(
         if numbers is not None:
             setattr(message, field, np.asarray(numbers, dtype=float).tolist())
     return message
-
-
-def _number_slots(message: bytearray, layout: JointStateLayout) -> list[np.ndarray | None]:
-    """Return, for each field, the numbers of the message as a writable array, or None."""
-    count = len(layout.names)
-    return [
-        np.frombuffer(message, '<f8', count, layout.offsets[field])
-        if field in layout.offsets
-        else None
-        for field in FIELDS
-    ]

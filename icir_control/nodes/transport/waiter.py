@@ -76,7 +76,7 @@ class Waiter:
         for handle in self._handles:
             wait_set.add_subscription(handle)
         wait_set.wait(int(timeout_s * _NANOSECONDS))
-        return any(wait_set.is_ready('subscription', i) for i in range(len(self._handles)))
+        return bool(wait_set.get_ready_entities('subscription'))
 
     def _wait_all(self, timeout_s: float) -> bool:
         """Wait for every entity of the node; have the executor serve one that is slow."""

@@ -1,0 +1,339 @@
+"""The transport: whatever the bytes, the fast path says what the client library says."""
+
+import struct
+import threading
+import time
+from collections import Counter
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import rclpy
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from rclpy.context import Context
+from rclpy.serialization import deserialize_message, serialize_message
+from rclpy.signals import SignalHandlerOptions
+from sensor_msgs.msg import JointState
+from std_srvs.srv import Trigger
+
+from icir_control.errors import InvalidValueError
+from icir_control.nodes.transport import (
+    JointStatePublisher,
+    JointStateSubscription,
+    Waiter,
+    native,
+)
+from icir_control.nodes.transport.decoder import JointStateDecoder
+from icir_control.nodes.transport.layout import JointStateLayout
+
+# Lengths that are no multiples of four: the padding behind them holds whatever was in memory.
+NAMES = ('shoulder', 'elbow_2', 'wrist', 'j')
+FIELDS = ('position', 'velocity')
+
+
+def message(names=NAMES, token='run-1', stamp=(3, 4), **fields):
+    state = JointState()
+    state.header.frame_id = token
+    state.header.stamp.sec, state.header.stamp.nanosec = stamp
+    state.name = list(names)
+    for field, numbers in fields.items():
+        setattr(state, field, list(numbers))
+    return state
+
+
+def good(seed=0, names=NAMES, **changes):
+    numbers = np.random.default_rng(seed).normal(size=(2, len(names)))
+    return message(names, position=numbers[0], velocity=numbers[1], **changes)
+
+
+def outcome(decoder, raw):
+    """Everything that a user of the decoder can see after one message."""
+    before = decoder.rejected.copy()
+    taken = decoder.decode(raw)
+    return (
+        taken,
+        decoder.stamp_ns,
+        decoder.token,
+        decoder.position.tobytes(),
+        decoder.velocity.tobytes(),
+        decoder.effort.tobytes(),
+        decoder.rejected - before,
+        decoder.last_rejection,
+    )
+
+
+def assert_same(raws, fields=FIELDS):
+    fast = JointStateDecoder(NAMES, fields)
+    reference = JointStateDecoder(NAMES, fields, plain=True)
+    for raw in raws:
+        assert outcome(fast, raw) == outcome(reference, raw)
+    return fast
+
+
+floats = st.floats(width=64) | st.sampled_from([0.0, -0.0, 1.5, 1e308, 5e-324])
+names = st.permutations(NAMES) | st.lists(
+    st.sampled_from([*NAMES, 'gripper', '', 'é']), max_size=6
+)
+tokens = st.sampled_from(['run-1', 'run-2', '', 'ü', 'a longer token than before']) | st.text(
+    st.characters(exclude_characters='\0', exclude_categories=['Cs']), max_size=20
+)
+
+
+@st.composite
+def messages(draw):
+    chosen = draw(names)
+    length = st.just(len(chosen)) | st.sampled_from([0, len(chosen)]) | st.integers(0, 6)
+    numbers = st.lists(st.floats(-1e3, 1e3), min_size=6, max_size=6) | st.lists(
+        floats, min_size=6, max_size=6
+    )
+    return message(
+        chosen,
+        draw(tokens),
+        (draw(st.integers(-2, 2**31 - 1)), draw(st.integers(0, 2**32 - 1) | st.just(5))),
+        **{field: draw(numbers)[: draw(length)] for field in ('position', 'velocity', 'effort')},
+    )
+
+
+@given(st.lists(messages(), min_size=1, max_size=4), st.booleans())
+@settings(max_examples=200, deadline=None)
+def test_any_message_is_read_as_the_client_library_reads_it(states, twice):
+    raws = [serialize_message(state) for state in states]
+    # A good one first, so that there is a learnt layout to be misled by.
+    assert_same([serialize_message(good()), *raws, *(raws if twice else ())])
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 300), st.integers(0, 255)), max_size=4),
+    st.integers(0, 300),
+    st.binary(max_size=16),
+)
+@example([(1, 0)], 300, b'')  # said to be big-endian
+@example([(0, 6)], 300, b'')  # another encoding
+@settings(max_examples=200, deadline=None)
+def test_any_bytes_are_read_as_the_client_library_reads_them(changes, length, tail):
+    raw = serialize_message(good())
+    broken = bytearray(raw)
+    for place, value in changes:
+        broken[place % len(broken)] = value
+    assert_same([raw, bytes(broken[:length]) + tail, raw])
+
+
+def test_a_learnt_layout_is_used_and_padding_is_not_compared():
+    decoder = assert_same([serialize_message(good(seed)) for seed in range(3)])
+    layout = JointStateLayout(NAMES, 'run-1', FIELDS)
+    noise = bytearray(serialize_message(good(7)))
+    free = [
+        i
+        for i in range(layout.size)
+        if not layout.matches(bytes(noise[:i]) + bytes([noise[i] ^ 1]) + bytes(noise[i + 1 :]))
+    ]
+    # Every byte that is neither number, stamp nor padding must matter.
+    lengths = 4 * (1 + 1 + len(NAMES) + 3)
+    texts = len('run-1') + 1 + sum(len(name) + 1 for name in NAMES)
+    assert len(free) == 2 + lengths + texts
+    assert decoder.decode(bytes(noise))
+    assert np.array_equal(decoder.position, good(7).position)
+
+
+def test_a_big_endian_publisher_is_understood():
+    def text(content):
+        raw = content.encode() + b'\0'
+        return struct.pack('>I', len(raw)) + raw
+
+    def pad(raw, size):
+        return raw + bytes(-len(raw) % size)
+
+    body = struct.pack('>iI', 3, 4) + text('run-1')
+    body = pad(body, 4) + struct.pack('>I', len(NAMES))
+    for name in NAMES:
+        body = pad(body, 4) + text(name)
+    for numbers in (good().position, good().velocity, ()):
+        body = pad(body, 4) + struct.pack('>I', len(numbers))
+        if numbers:
+            body = pad(body, 8) + struct.pack(f'>{len(numbers)}d', *numbers)
+    decoder = assert_same([b'\x00\x00\x00\x00' + body] * 2)
+    assert decoder.stamp_ns == 3_000_000_004
+    assert np.array_equal(decoder.velocity, good().velocity)
+
+
+@pytest.mark.parametrize(
+    ('state', 'kind', 'words'),
+    [
+        (good(names=(*NAMES[:3], 'gripper')), 'unknown_name', "'gripper'"),
+        (good(names=(*NAMES[:3], NAMES[0])), 'repeated_name', 'twice'),
+        (good(names=NAMES[:3]), 'missing_name', "'j'"),
+        (message(), 'wrong_length', '0 numbers in position'),
+        (message(position=[0] * 5, velocity=[0] * 4), 'wrong_length', '5 numbers'),
+        (message(position=[0] * 4, velocity=[0] * 4, effort=[1]), 'wrong_length', 'effort'),
+        (
+            message(position=[0] * 4, velocity=[0, float('nan'), 0, 0]),
+            'not_finite',
+            'velocity of elbow_2 is nan',
+        ),
+        (message(position=[0, 0, 0, float('-inf')], velocity=[0] * 4), 'not_finite', 'j is -inf'),
+        (good(stamp=(-1, 0)), 'bad_stamp', '-1 s'),
+        (good(stamp=(0, 10**9)), 'bad_stamp', '1000000000 ns'),
+        (good(names=[f'name_{i}' for i in range(100_000)]), 'too_long', 'bytes'),
+    ],
+)
+@pytest.mark.parametrize('plain', [False, True])
+def test_an_invalid_message_is_counted_and_changes_nothing(state, kind, words, plain):
+    decoder = JointStateDecoder(NAMES, FIELDS, plain=plain)
+    assert decoder.decode(serialize_message(good()))
+    held = decoder.position.copy()
+    assert not decoder.decode(serialize_message(state))
+    assert decoder.rejected == Counter({kind: 1})
+    assert words in decoder.last_rejection
+    assert np.array_equal(decoder.position, held)
+    assert decoder.stamp_ns == 3_000_000_004
+    assert decoder.decode(serialize_message(good(1)))
+    assert np.array_equal(decoder.position, good(1).position)
+
+
+def test_unknown_fields_are_refused():
+    with pytest.raises(InvalidValueError, match='position, velocity, effort'):
+        JointStateDecoder(NAMES, ('torque',))
+
+
+@pytest.fixture
+def node(ros_graph):
+    context = Context()
+    rclpy.init(
+        args=[],
+        context=context,
+        domain_id=ros_graph.domain,
+        signal_handler_options=SignalHandlerOptions.NO,
+    )
+    node = rclpy.create_node('transport', context=context)
+    yield node
+    node.destroy_node()
+    rclpy.shutdown(context=context)
+
+
+def wait_until(condition, waiter, publish=lambda: None, timeout=20.0):
+    end = time.monotonic() + timeout
+    while not condition():
+        assert time.monotonic() < end
+        publish()
+        waiter.wait(0.05)
+
+
+@pytest.mark.parametrize('plain_publisher', [False, True])
+@pytest.mark.parametrize('plain_subscription', [False, True])
+def test_arrays_travel_unchanged(node, plain_publisher, plain_subscription):
+    publisher = JointStatePublisher(node, 'states', NAMES, plain=plain_publisher)
+    turned = tuple(reversed(NAMES))
+    subscription = JointStateSubscription(
+        node, 'states', turned, ('position', 'effort'), plain=plain_subscription
+    )
+    assert subscription.is_native != plain_subscription
+    waiter = Waiter(node, [subscription])
+    position = subscription.position
+    generator = np.random.default_rng(5)
+    for step in range(20):
+        values = generator.normal(size=(2, len(NAMES)))
+        token = f'run {step // 7}'
+        stamp = step * 1_000_000_007
+
+        def publish(stamp=stamp, token=token, values=values):
+            publisher.publish(stamp, token, position=values[0], effort=values[1])
+
+        wait_until(lambda: subscription.take(), waiter, publish)
+        while subscription.stamp_ns != stamp:  # a repeat of the step before was under way
+            wait_until(lambda: subscription.take(), waiter, publish)
+        assert subscription.token == token
+        assert np.array_equal(subscription.position, values[0, ::-1])
+        assert np.array_equal(subscription.effort, values[1, ::-1])
+        assert subscription.position is position
+        assert not subscription.velocity.any()
+    assert not subscription.rejected
+    assert not subscription.take()
+    waiter.close()
+
+
+@given(st.integers(0, 2**60), tokens, st.lists(floats, min_size=4, max_size=4), st.integers(0, 7))
+@settings(max_examples=200, deadline=None)
+def test_a_patched_message_is_the_one_that_the_client_library_writes(
+    stamp, token, numbers, filled
+):
+    sent = []
+    publishers = []
+    for plain in (False, True):
+        node = SimpleNamespace(
+            create_publisher=lambda *arguments: SimpleNamespace(publish=sent.append)
+        )
+        publishers.append(JointStatePublisher(node, 'states', NAMES, plain=plain))
+    arrays = {
+        field: np.array(numbers)
+        for bit, field in enumerate(('position', 'velocity', 'effort'))
+        if filled >> bit & 1
+    }
+    for publisher in publishers:
+        publisher.publish(0, 'before', **{field: np.ones(4) for field in arrays})
+        publisher.publish(stamp, token, **arrays)
+    fast, reference = (deserialize_message(raw, JointState) for raw in (sent[1], sent[3]))
+    assert fast.header == reference.header
+    assert fast.name == reference.name
+    for field in ('position', 'velocity', 'effort'):
+        assert getattr(fast, field).tobytes() == getattr(reference, field).tobytes()
+
+
+@pytest.mark.parametrize('plain', [False, True])
+def test_services_and_timers_are_served_while_messages_keep_coming(node, ros_graph, plain):
+    calls, ticks = [], []
+
+    def answer(request, response):
+        calls.append(request)
+        response.success = True
+        return response
+
+    node.create_service(Trigger, 'slow', answer)
+    node.create_timer(0.05, lambda: ticks.append(time.monotonic()))
+    publisher = JointStatePublisher(node, 'states', NAMES)
+    subscription = JointStateSubscription(node, 'states', NAMES, ('effort',), plain=plain)
+    waiter = Waiter(node, [subscription])
+    observer = ros_graph.observer()
+    answers, taken = [], 0
+
+    def call():
+        answers.extend(observer.call(Trigger, 'slow').success for _ in range(3))
+
+    caller = threading.Thread(target=call)
+    caller.start()
+    end = time.monotonic() + 20.0
+    while len(answers) < 3 or len(ticks) < 5:
+        assert time.monotonic() < end
+        publisher.publish(taken, 'run', effort=np.ones(4))
+        waiter.wait(0.05)
+        taken += subscription.take()
+    caller.join()
+    assert answers == [True] * 3
+    assert len(calls) == 3
+    assert taken > 50
+    waiter.close()
+
+
+def test_the_wait_ends_on_time_without_messages(node):
+    waiter = Waiter(node, [JointStateSubscription(node, 'states', NAMES)])
+    waiter.wait(0.0)
+    for timeout in (0.005, 0.05):
+        start = time.monotonic()
+        assert not waiter.wait(timeout)
+        assert timeout - 1e-3 < time.monotonic() - start < timeout + 0.5
+    waiter.close()
+
+
+def test_a_client_library_without_the_private_parts_is_enough(node, monkeypatch):
+    monkeypatch.setattr(native, 'rclpy_implementation', SimpleNamespace())
+    publisher = JointStatePublisher(node, 'states', NAMES)
+    subscription = JointStateSubscription(node, 'states', NAMES, ('effort',))
+    assert not subscription.is_native
+    waiter = Waiter(node, [subscription])
+    wait_until(
+        lambda: subscription.take(),
+        waiter,
+        lambda: publisher.publish(9, 'run', effort=[1.0, 2.0, 3.0, 4.0]),
+    )
+    assert subscription.effort.tolist() == [1.0, 2.0, 3.0, 4.0]
+    waiter.close()
