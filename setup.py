@@ -9,6 +9,7 @@ SHARE = f'share/{PACKAGE}'
 
 ROS = [
     'ros-rclpy[fastrtps]',
+    'ros-ament-index-python',
     'ros-diagnostic-msgs',
     'ros-geometry-msgs',
     'ros-rcl-interfaces',
@@ -45,6 +46,7 @@ setup(
         'mujoco>=3.2',
         'numba>=0.60',
         'numpy',
+        'pyyaml',
         'rich',
         'typer',
         'yourdfpy>=0.0.56',

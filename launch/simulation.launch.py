@@ -1,0 +1,174 @@
+"""The simulation: bridge, controller and the arm's transforms; rviz, rqt and keys on request."""
+
+import os
+import tempfile
+from pathlib import Path
+
+from launch import LaunchContext, LaunchDescription, LaunchDescriptionEntity
+from launch.actions import (
+    DeclareLaunchArgument,
+    LogInfo,
+    OpaqueFunction,
+    SetEnvironmentVariable,
+    Shutdown,
+)
+from launch_ros.actions import Node
+
+from icir_control.app.robot import Robot, robot_names
+from icir_control.share import share_directory
+
+PACKAGE = 'icir_control'
+DISCOVERY = 'ROS_AUTOMATIC_DISCOVERY_RANGE'
+SWITCH = ['true', 'false']
+UNSET = ['', 'true', 'false']
+
+ARGUMENTS = [
+    DeclareLaunchArgument(
+        'robot',
+        default_value='gen3_6dof',
+        choices=robot_names(),
+        description='Robot that ships with the package; sets the default of the next two',
+    ),
+    DeclareLaunchArgument(
+        'model',
+        default_value='',
+        description='URDF: a path or a package:// URI; empty: what the parameter file names',
+    ),
+    DeclareLaunchArgument(
+        'params_file',
+        default_value='',
+        description='Parameter file of both nodes; empty: the one of the robot',
+    ),
+    DeclareLaunchArgument(
+        'headless',
+        default_value='',
+        choices=UNSET,
+        description="true: no window of MuJoCo's; false: one where there is a display; "
+        'empty: what the parameter file says',
+    ),
+    DeclareLaunchArgument(
+        'rviz', default_value='false', choices=SWITCH, description='Show arm and poses in rviz'
+    ),
+    DeclareLaunchArgument(
+        'rqt',
+        default_value='false',
+        choices=SWITCH,
+        description='Plot the height of the end effector in rqt',
+    ),
+    DeclareLaunchArgument(
+        'keyboard',
+        default_value='true',
+        choices=SWITCH,
+        description='Open a terminal for the mode keys, where there is a display',
+    ),
+    DeclareLaunchArgument(
+        'namespace', default_value='', description='Namespace of every node and topic'
+    ),
+    DeclareLaunchArgument(
+        'real_time_factor',
+        default_value='',
+        description='Simulated seconds per second; 0: as fast as possible; '
+        'empty: what the parameter file says',
+    ),
+    DeclareLaunchArgument(
+        'lockstep',
+        default_value='',
+        choices=UNSET,
+        description='Step only with the command that answers the present state; '
+        'empty: what the parameter file says',
+    ),
+]
+
+
+def generate_launch_description() -> LaunchDescription:
+    """Declare the arguments; the processes follow once their values are known."""
+    return LaunchDescription([*ARGUMENTS, OpaqueFunction(function=start)])
+
+
+def start(context: LaunchContext) -> list[LaunchDescriptionEntity]:
+    """Return the processes that the arguments ask for."""
+    given = {argument.name: context.launch_configurations[argument.name] for argument in ARGUMENTS}
+    robot = Robot.of(given['robot'], model=given['model'], params_file=given['params_file'])
+    namespace = '/' + given['namespace'].strip('/')
+    overrides = bridge_overrides(given)
+    shared = {'model': robot.model} if robot.overrides_model else {}
+
+    def node(executable: str, package: str = PACKAGE, **options) -> Node:
+        return Node(
+            package=package,
+            executable=executable,
+            name=options.pop('name', executable),
+            namespace=namespace,
+            output='screen',
+            **options,
+        )
+
+    def vital(executable: str, parameters: dict) -> Node:
+        # Named in full, so that what is given here stands above every pattern of the file.
+        return node(
+            executable,
+            parameters=[str(robot.params_file), *([parameters] if parameters else [])],
+            emulate_tty=True,
+            on_exit=Shutdown(reason=f'{executable} has ended'),
+        )
+
+    actions: list[LaunchDescriptionEntity] = [
+        vital('mujoco_bridge', shared | overrides),
+        vital('controller', shared),
+        node(
+            'robot_state_publisher',
+            package='robot_state_publisher',
+            parameters=[{'robot_description': robot.description(), 'use_sim_time': True}],
+        ),
+    ]
+    if DISCOVERY not in os.environ:
+        actions.insert(0, SetEnvironmentVariable(DISCOVERY, 'LOCALHOST'))
+    if given['rviz'] == 'true':
+        view = in_namespace('simulation.rviz', namespace)
+        actions.append(
+            node(
+                'rviz2',
+                package='rviz2',
+                name='rviz',
+                arguments=['-d', view],
+                parameters=[{'use_sim_time': True}],
+            )
+        )
+    if given['rqt'] == 'true':
+        view = in_namespace('end_effector.perspective', namespace)
+        actions.append(
+            node('rqt_gui', package='rqt_gui', name='rqt', arguments=['--perspective-file', view])
+        )
+    if given['keyboard'] == 'true' and os.environ.get('DISPLAY'):
+        actions.append(node('keyboard', prefix=['xterm -title icir_control -e']))
+    elif given['keyboard'] == 'true':
+        remap = '' if namespace == '/' else f' --ros-args -r __ns:={namespace}'
+        actions.append(
+            LogInfo(msg=f'No display; for the keys: ros2 run {PACKAGE} keyboard{remap}')
+        )
+    return actions
+
+
+def bridge_overrides(given: dict[str, str]) -> dict[str, object]:
+    """Return the parameters of the bridge that were given as arguments, and no others."""
+    overrides: dict[str, object] = {}
+    if given['headless']:
+        overrides['viewer'] = 'none' if given['headless'] == 'true' else 'auto'
+    if given['lockstep']:
+        overrides['lockstep'] = given['lockstep'] == 'true'
+    if given['real_time_factor']:
+        overrides['real_time_factor'] = float(given['real_time_factor'])
+    return overrides
+
+
+def in_namespace(name: str, namespace: str) -> str:
+    """Return the path of a view whose topics are those of the namespace."""
+    path = share_directory() / 'config' / name
+    if namespace == '/':
+        return str(path)
+    text = path.read_text()
+    for topic in ('/controller/', '/robot_description'):
+        text = text.replace(topic, namespace + topic)
+    with tempfile.NamedTemporaryFile('w', suffix=Path(name).suffix, delete=False) as moved:
+        moved.write(text)
+    return moved.name
