@@ -1,0 +1,127 @@
+"""A terminal that gives single keys, and is put back as it was whatever ends the program."""
+
+import contextlib
+import os
+import select
+import signal
+import termios
+import tty
+from collections.abc import Callable
+from types import FrameType, TracebackType
+from typing import TextIO
+
+from icir_control.errors import IcirError
+
+_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+_ESCAPE = '\x1b'
+
+
+class NoTerminalError(IcirError):
+    """What should be a terminal is a pipe, a file or nothing."""
+
+    def __init__(self) -> None:
+        """Say so, and where there is one."""
+        super().__init__(
+            'the keyboard needs a terminal, and its standard input is none;'
+            ' run it in a terminal of its own: ros2 run icir_control keyboard'
+        )
+
+
+class Terminal:
+    """Gives the keys typed at a terminal one by one, without Enter and without echo.
+
+    A context manager, for the main thread. Inside it the signals that end a program only set
+    `is_over`, so that the program leaves by its own way out, where the terminal is put back.
+    Suspended (Ctrl-Z), it is put back too, and taken again when the program goes on.
+
+    Attributes:
+        is_over: Whether a signal or the end of input asks to leave.
+    """
+
+    def __init__(self, device: TextIO, resumed: Callable[[], None] = lambda: None) -> None:
+        """Take note of a terminal; nothing is changed until the context is entered.
+
+        Args:
+            device: The terminal, such as `sys.stdin`.
+            resumed: Called when the program goes on after it was suspended.
+
+        Raises:
+            NoTerminalError: The device is not a terminal.
+        """
+        try:
+            self._file = device.fileno()
+        except (OSError, ValueError, AttributeError) as error:
+            raise NoTerminalError from error
+        if not os.isatty(self._file):
+            raise NoTerminalError
+        self.is_over = False
+        self._resumed = resumed
+        self._handlers: dict[signal.Signals, object] = {}
+        self._settings: list = []
+
+    def __enter__(self) -> 'Terminal':
+        """Take the terminal, and the signals."""
+        self._settings = termios.tcgetattr(self._file)
+        for number in _ENDING:
+            self._handlers[number] = signal.signal(number, self._end)
+        self._handlers[signal.SIGTSTP] = signal.signal(signal.SIGTSTP, self._suspend)
+        self._handlers[signal.SIGCONT] = signal.signal(signal.SIGCONT, self._resume)
+        self._take()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Put the terminal back, then the signals."""
+        self._put_back()
+        for number, handler in self._handlers.items():
+            signal.signal(number, handler)
+
+    def read(self, timeout_s: float) -> list[str]:
+        """Return the keys that were typed, after waiting for one; often none.
+
+        A key that sends several characters (an arrow, say) counts as one. The end of input, a
+        closed terminal, sets `is_over`.
+
+        Args:
+            timeout_s: How long to wait for a key [s].
+        """
+        try:
+            if not select.select([self._file], [], [], timeout_s)[0]:
+                return []
+            typed = os.read(self._file, 1024)
+        except OSError:  # hung up
+            typed = b''
+        if not typed:
+            self.is_over = True
+        text = typed.decode(errors='replace')
+        return [text] if text.startswith(_ESCAPE) else list(text)
+
+    def _take(self) -> None:
+        # A program in the background would be stopped for touching the terminal; it takes it
+        # when it comes to the foreground, which tells it by SIGCONT.
+        if os.tcgetpgrp(self._file) == os.getpgrp():
+            tty.setcbreak(self._file, termios.TCSANOW)
+
+    def _put_back(self) -> None:
+        # A program in the background must not; a closed terminal cannot be put back.
+        with contextlib.suppress(OSError, termios.error):
+            if os.tcgetpgrp(self._file) == os.getpgrp():
+                termios.tcsetattr(self._file, termios.TCSADRAIN, self._settings)
+
+    def _end(self, number: int, frame: FrameType | None) -> None:
+        self.is_over = True
+
+    def _suspend(self, number: int, frame: FrameType | None) -> None:
+        self._put_back()
+        signal.signal(signal.SIGTSTP, signal.SIG_DFL)
+        os.kill(os.getpid(), signal.SIGTSTP)  # stops here, until SIGCONT
+
+    def _resume(self, number: int, frame: FrameType | None) -> None:
+        signal.signal(signal.SIGTSTP, self._suspend)
+        with contextlib.suppress(OSError, termios.error):
+            self._take()
+        self._resumed()

@@ -1,0 +1,116 @@
+"""A node as a process: how it starts, how it is asked to end, and with which exit status."""
+
+import signal
+import sys
+from collections.abc import Callable, Sequence
+from types import FrameType, TracebackType
+
+import rclpy
+from rclpy.signals import SignalHandlerOptions
+from rclpy.utilities import remove_ros_args
+
+from icir_control.errors import ConfigurationError, IcirError
+from icir_control.nodes.parameter_files import readable_parameters
+
+INVALID = 2
+"""Exit status of a process that was given something that it cannot run with."""
+
+
+class StopRequest:
+    """Whether somebody asked this process to end: Ctrl-C, SIGTERM, a closed terminal.
+
+    A context manager, for the main thread. While the process starts, a request interrupts
+    whatever it does; once `defer` was called, it is only noted, so that a loop ends at a point of
+    its own choice, with its ROS entities still valid.
+    """
+
+    _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+    def __init__(self) -> None:
+        """Nothing was asked for yet."""
+        self._is_made = False
+        self._interrupts = True
+        self._handlers: dict[signal.Signals, object] = {}
+
+    def __bool__(self) -> bool:
+        """Return whether the process was asked to end."""
+        return self._is_made
+
+    def __enter__(self) -> 'StopRequest':
+        """Listen to the signals."""
+        for number in self._SIGNALS:
+            self._handlers[number] = signal.signal(number, self._take)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Give the signals back."""
+        for number, handler in self._handlers.items():
+            signal.signal(number, handler)
+
+    def defer(self) -> None:
+        """From now on only note a request."""
+        self._interrupts = False
+
+    def _take(self, number: int, frame: FrameType | None) -> None:
+        self._is_made = True
+        if self._interrupts:
+            raise KeyboardInterrupt
+
+
+def run_node(
+    name: str, arguments: Sequence[str] | None, body: Callable[[StopRequest], None]
+) -> int:
+    """Run a node's body between the start and the end of ROS.
+
+    Args:
+        name: What the process calls itself in an error message.
+        arguments: Command line arguments with the program's name, those of the process by default.
+        body: Runs the node until its argument is true.
+
+    Returns:
+        The exit status: 0 after a request to stop, 2 after an error in what was given, which is
+        then the last line on standard error.
+    """
+    given = list(sys.argv if arguments is None else arguments)
+    stop = StopRequest()
+    try:
+        with stop:
+            _start_ros(given)
+            try:
+                body(stop)
+            finally:
+                stop.defer()
+                rclpy.try_shutdown()
+    except KeyboardInterrupt:
+        return 0
+    except IcirError as error:
+        print(f'{name}: {" ".join(str(error).split())}', file=sys.stderr, flush=True)
+        return INVALID
+    return 0
+
+
+def _start_ros(arguments: list[str]) -> None:
+    """Initialise ROS without signal handlers of its own.
+
+    Raises:
+        ConfigurationError: ROS does not understand the arguments, or would ignore some.
+    """
+    with readable_parameters(arguments) as readable:
+        try:
+            ignored = remove_ros_args(readable)[1:]
+            if ignored:
+                raise ConfigurationError(
+                    f'unknown arguments {" ".join(ignored)}; expected --ros-args and what ROS'
+                    ' takes after it, such as --params-file FILE or -p NAME:=VALUE'
+                )
+            # The wait of a process that ROS shuts down from a signal handler fails in its middle.
+            rclpy.init(args=readable, signal_handler_options=SignalHandlerOptions.NO)
+        except (RuntimeError, ValueError) as error:
+            # What follows is a place in the source of ROS.
+            reason = str(error).partition(', at /')[0]
+            raise ConfigurationError(reason) from error
