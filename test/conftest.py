@@ -1,9 +1,16 @@
 """Fixtures that several test files share."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# A first call compiles: no deadline. Seeds are printed, and CI takes the same cases every time.
+settings.register_profile('icir', deadline=None, print_blob=True)
+settings.register_profile('icir-ci', parent=settings.get_profile('icir'), derandomize=True)
+settings.load_profile('icir-ci' if os.environ.get('CI') else 'icir')
 
 
 @pytest.fixture

@@ -1,0 +1,75 @@
+"""The arm as the laws see it: a model, the frame that acts and the frame it is told in."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from icir_control.control.record import as_placement
+from icir_control.dynamics import Model
+from icir_control.dynamics.kernels import placement_terms
+from icir_control.errors import ConfigurationError
+from icir_control.spatial import SE3, Motion
+
+
+class Arm:
+    """A fixed-base model with its base frame and end-effector frame.
+
+    Attributes:
+        model: The model.
+        frame: Index of the end-effector frame.
+        T_world_base: Placement of the base frame, which does not move.
+        data: Work space of this class and of the paths that it tries.
+    """
+
+    def __init__(self, model: Model, base_frame: str, end_effector_frame: str) -> None:
+        """Look the frames up.
+
+        Args:
+            model: Of a fixed-base arm, nq == nv.
+            base_frame: Name of a frame that is fixed to the world.
+            end_effector_frame: Name of a frame.
+
+        Raises:
+            UnknownNameError: A frame that the model lacks; the message lists those it has.
+            ConfigurationError: A base frame that moves, or a model with quaternions.
+        """
+        if model.nq != model.nv:
+            raise ConfigurationError(
+                f'the model {model.name!r} has nq = {model.nq} and nv = {model.nv}; '
+                'the controller runs arms with a fixed base (nq == nv)'
+            )
+        self.model = model
+        self.frame = model.frame_id(end_effector_frame)
+        base = model.frames[model.frame_id(base_frame)]
+        if base.parent != 0:
+            raise ConfigurationError(
+                f'base_frame = {base_frame!r} moves with joint '
+                f'{model.joints[base.parent].name!r}; expected a frame fixed to the world'
+            )
+        self.T_world_base = base.placement
+        self.data = model.create_data()
+        self._pose = np.empty((4, 3))
+        self._jacobian = np.empty((6, model.nv))
+
+    @property
+    def nv(self) -> int:
+        """Degrees of freedom."""
+        return self.model.nv
+
+    def placement(self, q: NDArray[np.float64]) -> SE3:
+        """Return T_world_tool of the end-effector frame at q (nv,)."""
+        placement_terms(self.data.buffer, q, self.frame, self._pose, self._jacobian)
+        return as_placement(self._pose)
+
+    def twist(self, q: NDArray[np.float64], v: NDArray[np.float64]) -> Motion:
+        """Return the LOCAL twist of the end-effector frame at q, v (nv,)."""
+        placement_terms(self.data.buffer, q, self.frame, self._pose, self._jacobian)
+        nu = self._jacobian @ v
+        return Motion(nu[:3], nu[3:])
+
+    def outside_limits(self, q: NDArray[np.float64]) -> str:
+        """Return what of q is outside the position limits, in words; empty where nothing is."""
+        lower, upper = self.model.lower_position_limit, self.model.upper_position_limit
+        for i in np.flatnonzero((q < lower) | (q > upper)):
+            name = self.model.joint_names[i]
+            return f'{name} at {q[i]:.4g} rad, outside [{lower[i]:.4g}, {upper[i]:.4g}]'
+        return ''

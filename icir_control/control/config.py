@@ -1,0 +1,232 @@
+"""The controller's configuration: read once, checked as a whole, frozen."""
+
+import re
+from collections.abc import Mapping
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import Any, Self
+
+from icir_control.control.arm import Arm
+from icir_control.control.figure import Figure
+from icir_control.control.gains import GAIN_FIGURES, Gains
+from icir_control.control.law import Law
+from icir_control.control.laws import find_law
+from icir_control.control.schedule import Entry, read_schedule
+from icir_control.dynamics import Model
+from icir_control.errors import ConfigurationError
+
+GLOBAL_FIGURES: tuple[Figure, ...] = (
+    Figure('base_frame', 'string', 'base_link', '', 'frame of all poses', running=False),
+    Figure(
+        'end_effector_frame', 'string', 'end_effector_link', '', 'frame that acts', running=False
+    ),
+    Figure('mode_names', 'string_array', None, '', 'the modes that there are', running=False),
+    Figure('initial_mode', 'string', 'gravity', '', 'the mode of every new start', running=False),
+    Figure(
+        'schedule',
+        'string_array',
+        (),
+        '',
+        'what to run when: "2.0 home", simulation time [s] and mode',
+        running=False,
+    ),
+    *GAIN_FIGURES,
+)
+"""What a user may set beside the modes."""
+
+TOKEN = re.compile(r'[A-Za-z](?:_?[A-Za-z0-9])*')
+"""A name that may stand in that of a ROS service."""
+
+
+@dataclass(frozen=True)
+class Mode:
+    """A law with its figures, under a name and a key.
+
+    Attributes:
+        name: A ROS token.
+        key: One character, for the keyboard.
+        law: The law, ready to plan.
+    """
+
+    name: str
+    key: str
+    law: Law
+
+
+@dataclass(frozen=True)
+class ControllerConfig:
+    """Everything that a user can set of the controller.
+
+    Attributes:
+        arm: The model and the frames that were named.
+        modes: By name, in the order of `mode_names`.
+        initial_mode: Name of the mode that every new start begins with.
+        gains: Of the tracking laws.
+        schedule: By time.
+        parameters: What it was made from, for `updated`.
+    """
+
+    arm: Arm
+    modes: Mapping[str, Mode]
+    initial_mode: str
+    gains: Gains
+    schedule: tuple[Entry, ...]
+    parameters: Mapping[str, Any]
+
+    @classmethod
+    def from_parameters(cls, parameters: Mapping[str, Any], model: Model) -> Self:
+        """Read and check everything.
+
+        Args:
+            parameters: Nested by the dots of the parameters' names, as in the YAML file.
+            model: Of the arm.
+
+        Raises:
+            ConfigurationError: Names the parameter, its value and what would be valid.
+            UnknownNameError: A frame that the model lacks.
+        """
+        parameters = deepcopy(dict(parameters))
+        figures = {
+            figure.name: figure.check(_at(parameters, figure.name), figure.name, model.nv)
+            for figure in GLOBAL_FIGURES
+        }
+        _refuse_unknown(parameters)
+        arm = Arm(model, figures['base_frame'], figures['end_effector_frame'])
+        modes = _read_modes(parameters, figures['mode_names'], arm)
+        initial = figures['initial_mode']
+        if initial not in modes:
+            raise ConfigurationError(
+                f'initial_mode = {initial!r} is not valid; expected one of {", ".join(modes)}'
+            )
+        return cls(
+            arm,
+            modes,
+            initial,
+            Gains.from_figures(figures, model.nv),
+            read_schedule(figures['schedule'], modes),
+            parameters,
+        )
+
+    def updated(self, changes: Mapping[str, Any]) -> Self:
+        """Return the configuration with some parameters changed, all of them or none.
+
+        Args:
+            changes: By full name with dots, such as `modes.home.duration`.
+
+        Raises:
+            ConfigurationError: As `from_parameters`, or a parameter that cannot change while
+                the controller runs.
+        """
+        parameters = deepcopy(dict(self.parameters))
+        for name, value in changes.items():
+            self._check_running(name)
+            *path, last = name.split('.')
+            place = parameters
+            for part in path:
+                place = place.setdefault(part, {})
+            place[last] = value
+        return self.from_parameters(parameters, self.arm.model)
+
+    def _check_running(self, name: str) -> None:
+        figure = self.running_figures().get(name)
+        if figure is None:
+            raise ConfigurationError(
+                f'{name} cannot change while the controller runs; '
+                f'expected one of {", ".join(self.running_figures())}'
+            )
+
+    def running_figures(self) -> dict[str, Figure]:
+        """Return the figures that may change while the controller runs, by full name."""
+        running = {figure.name: figure for figure in GLOBAL_FIGURES if figure.running}
+        for mode in self.modes.values():
+            for figure in mode.law.FIGURES:
+                if figure.running:
+                    running[f'modes.{mode.name}.{figure.name}'] = figure
+        return running
+
+
+def _at(parameters: Mapping[str, Any], name: str) -> Any:
+    """Return the value at a name with dots, None where there is none."""
+    place: Any = parameters
+    for part in name.split('.'):
+        if not isinstance(place, Mapping):
+            return None
+        place = place.get(part)
+    return place
+
+
+def _refuse_unknown(parameters: Mapping[str, Any]) -> None:
+    """Refuse parameters that nothing reads: a typing error would otherwise go unnoticed."""
+    groups = {figure.name.split('.')[0] for figure in GLOBAL_FIGURES} | {'modes'}
+    names = set(parameters) - groups
+    for group in ('joint_gains', 'task_gains'):
+        given = parameters.get(group, {})
+        known = {f.name.split('.')[1] for f in GAIN_FIGURES if f.name.startswith(group)}
+        names |= {f'{group}.{name}' for name in set(given) - known}
+    if names:
+        valid = ', '.join(sorted(groups))
+        raise ConfigurationError(f'unknown parameter {sorted(names)[0]}; valid: {valid}')
+
+
+def _read_modes(
+    parameters: Mapping[str, Any], names: tuple[str, ...], arm: Arm
+) -> dict[str, Mode]:
+    described = parameters.get('modes', {})
+    if not names:
+        raise ConfigurationError('mode_names is empty; expected at least one mode')
+    extra = sorted(set(described) - set(names))
+    if extra:
+        raise ConfigurationError(
+            f'modes.{extra[0]} is described but not in mode_names; valid: {", ".join(names)}'
+        )
+    modes: dict[str, Mode] = {}
+    keys: dict[str, str] = {}
+    for name in names:
+        if name in modes:
+            raise ConfigurationError(f'mode_names has {name!r} twice; expected distinct names')
+        if not TOKEN.fullmatch(name):
+            raise ConfigurationError(
+                f'mode_names has {name!r}, which is no ROS token; expected a letter, then '
+                'letters, digits and single underscores'
+            )
+        mode = _read_mode(name, described.get(name, {}), arm)
+        if mode.key in keys:
+            raise ConfigurationError(
+                f'modes.{name}.key = {mode.key!r} is already the key of {keys[mode.key]!r}; '
+                'expected distinct keys'
+            )
+        keys[mode.key] = name
+        modes[name] = mode
+    return modes
+
+
+def _read_mode(name: str, described: Mapping[str, Any], arm: Arm) -> Mode:
+    place = f'modes.{name}'
+    key, law_name = described.get('key'), described.get('law')
+    if isinstance(key, bool):
+        raise ConfigurationError(
+            f'{place}.key was read by YAML as the boolean {str(key).lower()}; '
+            "put it in quotes, for example 'y'"
+        )
+    if not (isinstance(key, str) and len(key) == 1 and key.isprintable() and key != ' '):
+        raise ConfigurationError(f'{place}.key = {key!r} is not valid; expected one character')
+    if not isinstance(law_name, str):
+        raise ConfigurationError(f'{place}.law = {law_name!r} is not valid; expected a name')
+    try:
+        law = find_law(law_name)
+    except ConfigurationError as error:
+        raise ConfigurationError(f'{place}.law: {error}') from error
+    known = {figure.name for figure in law.FIGURES}
+    unknown = sorted(set(described) - known - {'key', 'law'})
+    if unknown:
+        raise ConfigurationError(
+            f'unknown parameter {place}.{unknown[0]}; valid: key, law, {", ".join(sorted(known))}'
+        )
+    figures = {
+        figure.name: figure.check(described.get(figure.name), f'{place}.{figure.name}', arm.nv)
+        for figure in law.FIGURES
+    }
+    try:
+        return Mode(name, key, law(arm, figures))
+    except ConfigurationError as error:
+        raise ConfigurationError(f'{place}: {error}') from error

@@ -1,0 +1,123 @@
+"""Small dense linear algebra for the hot path: numba's own needs SciPy and costs more."""
+
+import numpy as np
+
+from icir_control.compiled import kernel
+
+ITERATIONS = 40
+"""Of the inverse iteration, at most; started from its last result it takes one or two."""
+
+
+@kernel
+def cholesky(A: np.ndarray) -> bool:
+    """Replace the lower triangle of a symmetric matrix by its factor L, A = L L^T.
+
+    Returns:
+        False where A is not positive definite (then L is of no use).
+    """
+    n = A.shape[0]
+    for j in range(n):
+        pivot = A[j, j]
+        for k in range(j):
+            pivot -= A[j, k] * A[j, k]
+        if not pivot > 0.0:
+            return False
+        A[j, j] = np.sqrt(pivot)
+        for i in range(j + 1, n):
+            total = A[i, j]
+            for k in range(j):
+                total -= A[i, k] * A[j, k]
+            A[i, j] = total / A[j, j]
+    return True
+
+
+@kernel
+def cholesky_solve(L: np.ndarray, x: np.ndarray) -> None:
+    """Replace x by the solution of L L^T x' = x."""
+    n = L.shape[0]
+    for i in range(n):
+        total = x[i]
+        for k in range(i):
+            total -= L[i, k] * x[k]
+        x[i] = total / L[i, i]
+    for i in range(n - 1, -1, -1):
+        total = x[i]
+        for k in range(i + 1, n):
+            total -= L[k, i] * x[k]
+        x[i] = total / L[i, i]
+
+
+@kernel
+def product(A: np.ndarray, x: np.ndarray, y: np.ndarray) -> None:
+    """Write y = A x."""
+    for i in range(A.shape[0]):
+        total = 0.0
+        for j in range(A.shape[1]):
+            total += A[i, j] * x[j]
+        y[i] = total
+
+
+@kernel
+def transpose_product(A: np.ndarray, x: np.ndarray, y: np.ndarray) -> None:
+    """Write y = A^T x."""
+    for j in range(A.shape[1]):
+        total = 0.0
+        for i in range(A.shape[0]):
+            total += A[i, j] * x[i]
+        y[j] = total
+
+
+@kernel
+def rows_product(A: np.ndarray, B: np.ndarray, C: np.ndarray) -> None:
+    """Write C = A B^T."""
+    for i in range(A.shape[0]):
+        for j in range(B.shape[0]):
+            total = 0.0
+            for k in range(A.shape[1]):
+                total += A[i, k] * B[j, k]
+            C[i, j] = total
+
+
+@kernel
+def smallest_singular_value(
+    J: np.ndarray, direction: np.ndarray, L: np.ndarray, y: np.ndarray
+) -> float:
+    """Return the smallest of the six singular values of a (6, n) matrix.
+
+    Inverse iteration on J J^T: the direction that shrinks least is kept by the caller, so that
+    along a motion one or two steps follow it.
+
+    Args:
+        J: (6, n).
+        direction: (6,) unit vector in, the left singular vector out.
+        L: (6, 6) scratch.
+        y: (6,) scratch.
+    """
+    rows_product(J, J, L)
+    if not cholesky(L):
+        return 0.0
+    growth = 0.0
+    before = 0.0
+    for _ in range(ITERATIONS):
+        y[:] = direction
+        cholesky_solve(L, y)
+        square = 0.0
+        for i in range(6):
+            square += y[i] * y[i]
+        growth = np.sqrt(square)
+        for i in range(6):
+            direction[i] = y[i] / growth
+        if abs(growth - before) <= 1e-6 * growth:
+            break
+        before = growth
+    return 1.0 / np.sqrt(growth)
+
+
+@kernel
+def inverse_inertia_rows(M: np.ndarray, J: np.ndarray, rows: np.ndarray, L: np.ndarray) -> None:
+    """Write J M^-1, (6, n), for a symmetric positive definite M (n, n); L (n, n) is scratch."""
+    L[:, :] = M
+    cholesky(L)
+    for i in range(J.shape[0]):
+        rows[i] = J[i]
+        cholesky_solve(L, rows[i])

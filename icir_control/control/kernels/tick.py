@@ -1,0 +1,114 @@
+"""One control tick: from time, position and velocity to torque, in one compiled call."""
+
+import numpy as np
+
+from icir_control.compiled import kernel
+from icir_control.control.kernels.laws import (
+    float_law,
+    gravity_law,
+    impedance_law,
+    joint_law,
+    task_law,
+)
+from icir_control.control.kernels.linear import smallest_singular_value
+from icir_control.control.kernels.reference import advance_reference, follow_pose, look_ahead
+from icir_control.control.record import FLOAT, GRAVITY, IMPEDANCE, JOINT, TASK
+from icir_control.dynamics.kernels import frame_terms, mass_matrix_of, nle_of, terms
+from icir_control.trajectory.kernels import pose_at
+
+
+@kernel
+def tick(dynamics: np.ndarray, control: np.ndarray, state: np.ndarray) -> None:
+    """Compute the torque of a compiled law; it stands in the record.
+
+    Args:
+        dynamics: The buffer of a `Data`.
+        control: (1,) record array.
+        state: (1 + 2 nv,): time [s], q, v.
+    """
+    sense(dynamics, control, state)
+    record = control[0]
+    nv = record.torque.shape[0]
+    q, v = state[1 : 1 + nv], state[1 + nv : 1 + 2 * nv]
+    M = mass_matrix_of(dynamics)
+    if record.law == GRAVITY:
+        gravity_law(record, v)
+    elif record.law == JOINT:
+        joint_law(record, q, v)
+    elif record.law == TASK:
+        task_law(record, M, q, v)
+    elif record.law == FLOAT:
+        float_law(record, M, v)
+    elif record.law == IMPEDANCE:
+        impedance_law(record, M, v)
+    actuate(dynamics, control)
+
+
+@kernel
+def sense(dynamics: np.ndarray, control: np.ndarray, state: np.ndarray) -> None:
+    """Bring the reference and the terms of the dynamics to a state."""
+    record = control[0]
+    nv = record.torque.shape[0]
+    advance_reference(dynamics, record, state[0])
+    terms(dynamics, state[1 : 1 + nv], state[1 + nv : 1 + 2 * nv])
+    frame_terms(dynamics, record.frame, record.pose, record.twist, record.jacobian, record.drift)
+    record.smallest_singular_value = smallest_singular_value(
+        record.jacobian, record.singular_direction, record.square, record.six
+    )
+    record.wrench[:] = 0.0
+
+
+@kernel
+def actuate(dynamics: np.ndarray, control: np.ndarray) -> None:
+    """Write tau = M ddq + nle + J^T f (computed torque), and what of it the motors can give."""
+    record = control[0]
+    M, nle = mass_matrix_of(dynamics), nle_of(dynamics)
+    for i in range(M.shape[0]):
+        tau = nle[i]
+        for j in range(M.shape[0]):
+            tau += M[i, j] * record.acceleration[j]
+        for j in range(6):
+            tau += record.jacobian[j, i] * record.wrench[j]
+        record.torque_unsaturated[i] = tau
+        limit = record.effort_limit[i]
+        record.torque[i] = min(max(tau, -limit), limit)
+
+
+@kernel
+def start_pose_path(dynamics: np.ndarray, control: np.ndarray) -> None:
+    """Find the first position ahead on a pose path that the joints are to follow."""
+    look_ahead(dynamics, control[0])
+
+
+@kernel
+def try_pose_path(
+    dynamics: np.ndarray, control: np.ndarray, samples: np.ndarray, singular_values: np.ndarray
+) -> None:
+    """Follow a pose path from its start without moving the arm.
+
+    Args:
+        dynamics: The buffer of a `Data`.
+        control: (1,) record array with the path and its start; a copy, since it moves.
+        samples: (n, nv) joint positions at n equal steps of time, the first at the start; output.
+        singular_values: (n,) output, the smallest at each; 0 from where the path is lost.
+    """
+    record = control[0]
+    n = samples.shape[0]
+    q = record.q_reference
+    singular_values[:] = 0.0
+    for k in range(n):
+        elapsed = record.duration * k / (n - 1)
+        pose_at(
+            record.pose_start,
+            record.pose_coefficients,
+            record.duration,
+            elapsed,
+            record.pose_reference,
+        )
+        if not follow_pose(dynamics, record, record.pose_reference, q):
+            samples[k:] = q
+            return
+        samples[k] = q
+        singular_values[k] = smallest_singular_value(
+            record.other_jacobian, record.singular_direction, record.square, record.six
+        )

@@ -1,0 +1,69 @@
+"""Task space: the end effector along a straight path, by PD and computed torque."""
+
+from typing import ClassVar
+
+import numpy as np
+
+from icir_control.control.figure import Figure
+from icir_control.control.law import Law, Plan, Start
+from icir_control.control.laws.common import (
+    DURATION,
+    FEED_FORWARD_FIGURE,
+    PROFILE,
+    SINGULARITY,
+    SINGULARITY_DAMPING,
+    write_singularity,
+)
+from icir_control.control.motion import plan_pose_motion
+from icir_control.control.record import FEED_FORWARD, TASK
+from icir_control.spatial import SE3
+
+
+class Task(Law):
+    """tau = M ddq + nle, ddq = J^+ (a_r + Kp e + Kd (nu_r - nu) - Jdot v).
+
+    The error is taken in the tool's axes, with log3 for rotation (slide "Task space position
+    control").
+    """
+
+    FIGURES: ClassVar[tuple[Figure, ...]] = (
+        Figure(
+            'translation',
+            'float_array',
+            [0.0, 0.0, 0.0],
+            'm',
+            'way of the end effector from where it is, in base axes',
+            length=3,
+        ),
+        DURATION,
+        PROFILE,
+        FEED_FORWARD_FIGURE,
+        SINGULARITY,
+        SINGULARITY_DAMPING,
+    )
+    CODE = TASK
+    TRACKS = True
+
+    def plan(self, start: Start) -> Plan:
+        """Go by the translation."""
+        T_world_tool = start.pose
+        way = self.arm.T_world_base.rotation @ self.figures['translation']
+        return self.plan_pose(start, SE3(T_world_tool.rotation, T_world_tool.translation + way))
+
+    def plan_pose(self, start: Start, goal: SE3) -> Plan:
+        """Go to a pose."""
+        figures = self.figures
+        return plan_pose_motion(
+            self.arm,
+            start,
+            goal,
+            figures['duration'],
+            figures['profile'],
+            figures['singularity_threshold'],
+        )
+
+    def write(self, record: np.record) -> None:
+        """Write the feed-forward and the treatment of singularities."""
+        figures = self.figures
+        record.feed_forward = FEED_FORWARD.index(figures['feed_forward'])
+        write_singularity(record, figures['singularity_threshold'], figures['singularity_damping'])

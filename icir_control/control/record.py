@@ -1,0 +1,141 @@
+"""The record: everything a compiled tick reads and writes, in one block of memory.
+
+numba passes one structured array as fast as a plain one, and its fields keep their names in the
+kernels: `record.kp`. With a sixth of the call's cost per further array, that decides the layout.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from icir_control.spatial import SE3
+from icir_control.trajectory import JointTrajectory, SE3Trajectory
+
+GRAVITY, JOINT, TASK, FLOAT, IMPEDANCE, CUSTOM = range(6)
+"""What the law's kernel is; CUSTOM is a law in Python."""
+
+NO_PATH, JOINT_PATH, POSE_PATH = range(3)
+"""What the reference follows."""
+
+FEED_FORWARD = ('none', 'velocity', 'acceleration', 'matched')
+"""What of the reference's motion a tracking law uses, by its place in this tuple.
+
+`none` is the tutorial's; `matched` takes the differences that the plant's own integrator makes.
+"""
+
+
+def record_dtype(nv: int) -> np.dtype:
+    """Return the layout for an arm of nv degrees of freedom; lengths are fixed by it."""
+    joints = (nv,)
+    return np.dtype(
+        (
+            np.record,
+            [
+                # What runs.
+                ('law', 'i8'),
+                ('feed_forward', 'i8'),
+                ('frame', 'i8'),
+                ('period', 'f8'),
+                # Where the reference goes.
+                ('path', 'i8'),
+                ('start_time', 'f8'),
+                ('duration', 'f8'),
+                ('joint_coefficients', 'f8', (nv, 6)),
+                ('pose_start', 'f8', (4, 3)),
+                ('pose_coefficients', 'f8', (6, 6)),
+                # Figures of the laws.
+                ('joint_kp', 'f8', joints),
+                ('joint_kd', 'f8', joints),
+                ('task_kp', 'f8', (6,)),
+                ('task_kd', 'f8', (6,)),
+                ('damping_rate', 'f8'),
+                ('stiffness', 'f8', (6,)),
+                ('damping_ratio', 'f8'),
+                ('base_axes', 'i8'),
+                ('axes', 'f8', (3, 3)),
+                ('singularity', 'f8'),
+                ('singularity_damping', 'f8'),
+                ('effort_limit', 'f8', joints),
+                # The reference: three positions a period apart, and what follows from them.
+                ('reference_time', 'f8'),
+                ('q_before', 'f8', joints),
+                ('q_reference', 'f8', joints),
+                ('q_after', 'f8', joints),
+                ('v_reference', 'f8', joints),
+                ('a_reference', 'f8', joints),
+                ('pose_reference', 'f8', (4, 3)),
+                ('twist_reference', 'f8', (6,)),
+                ('acceleration_reference', 'f8', (6,)),
+                # The arm at this tick.
+                ('pose', 'f8', (4, 3)),
+                ('twist', 'f8', (6,)),
+                ('jacobian', 'f8', (6, nv)),
+                ('drift', 'f8', (6,)),
+                ('smallest_singular_value', 'f8'),
+                ('singular_direction', 'f8', (6,)),
+                # The answer.
+                ('acceleration', 'f8', joints),
+                ('wrench', 'f8', (6,)),
+                ('torque_unsaturated', 'f8', joints),
+                ('torque', 'f8', joints),
+                # Scratch.
+                ('six', 'f8', (6,)),
+                ('six_more', 'f8', (6,)),
+                ('joints', 'f8', joints),
+                ('square', 'f8', (6, 6)),
+                ('rows', 'f8', (6, nv)),
+                ('inertia', 'f8', (nv, nv)),
+                ('turn', 'f8', (3, 3)),
+                ('other_pose', 'f8', (4, 3)),
+                ('other_jacobian', 'f8', (6, nv)),
+            ],
+        )
+    )
+
+
+def new_record(nv: int) -> NDArray[np.void]:
+    """Return a record at rest: an array of one, for the kernels; its fields are at `[0]`."""
+    array = np.zeros(1, record_dtype(nv))
+    record = array[0]
+    record.law = GRAVITY
+    record.period = 1e-3
+    record.singular_direction[:] = 1.0 / np.sqrt(6.0)
+    for pose in (record.pose, record.pose_reference, record.pose_start):
+        pose[:3] = np.eye(3)
+    record.axes[:] = np.eye(3)
+    return array
+
+
+def as_pose(placement: SE3) -> NDArray[np.float64]:
+    """Return a placement as the kernels have it: (4, 3), rows 0-2 rotation, row 3 position."""
+    return np.vstack([placement.rotation, placement.translation])
+
+
+def as_placement(pose: NDArray[np.float64]) -> SE3:
+    """Return the placement of a (4, 3) pose, on memory of its own."""
+    return SE3(pose[:3].copy(), pose[3].copy())
+
+
+def install_path(record: np.record, path: JointTrajectory | SE3Trajectory | None) -> None:
+    """Write the path that the reference is to follow."""
+    if path is None:
+        record.path = NO_PATH
+        return
+    record.start_time = path.start_time
+    record.duration = path.duration
+    if isinstance(path, JointTrajectory):
+        record.path = JOINT_PATH
+        record.joint_coefficients[:] = path.coefficients
+    else:
+        record.path = POSE_PATH
+        record.pose_start[:] = as_pose(path.start)
+        record.pose_coefficients[:] = path.coefficients
+
+
+def install_start(record: np.record, time: float, q: NDArray, v: NDArray) -> None:
+    """Let the reference start at q (nv,), moving at v (nv,)."""
+    record.reference_time = time
+    record.q_reference[:] = q
+    record.q_before[:] = q - record.period * v
+    record.q_after[:] = q + record.period * v
+    record.v_reference[:] = v
+    record.a_reference[:] = 0.0

@@ -1,0 +1,146 @@
+"""Trajectories: their ends, their derivatives by differences, and the tutorial's formulas."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from icir_control.errors import InvalidValueError, UnknownNameError
+from icir_control.spatial import SE3, Motion, exp3, log3
+from icir_control.trajectory import PROFILES, JointTrajectory, SE3Trajectory, cubic, stop
+
+numbers = st.floats(-3.0, 3.0)
+triples = st.tuples(numbers, numbers, numbers).map(np.array)
+durations = st.floats(0.2, 5.0)
+turns = triples.map(lambda phi: phi if np.linalg.norm(phi) < 3.0 else phi / 2.0)
+
+
+@pytest.mark.parametrize('profile', PROFILES)
+@given(start=triples, velocity=triples, goal=triples, duration=durations)
+def test_joint_trajectory_meets_both_ends(profile, start, velocity, goal, duration):
+    path = JointTrajectory.to_rest(1.0, duration, start, velocity, goal, profile=profile)
+    q, v, _ = path.sample(1.0)
+    np.testing.assert_allclose(q, start, atol=1e-13)
+    np.testing.assert_allclose(v, velocity, atol=1e-12)
+    q, v, _ = path.sample(1.0 + duration * (1.0 - 1e-12))
+    np.testing.assert_allclose(q, goal, atol=1e-10)
+    np.testing.assert_allclose(v, 0.0, atol=1e-9)
+
+
+@pytest.mark.parametrize('profile', PROFILES)
+@given(start=triples, velocity=triples, goal=triples, share=st.floats(0.01, 0.99))
+def test_velocity_and_acceleration_are_the_derivatives(profile, start, velocity, goal, share):
+    duration, step = 2.0, 1e-4
+    path = JointTrajectory.to_rest(0.0, duration, start, velocity, goal, profile=profile)
+    time = share * duration
+    _, v, a = path.sample(time)
+    before, now, after = (path.position(time + k * step) for k in (-1, 0, 1))
+    np.testing.assert_allclose(v, (after - before) / (2 * step), atol=1e-5)
+    np.testing.assert_allclose(a, (after - 2 * now + before) / step**2, atol=1e-4)
+
+
+def test_cubic_is_the_tutorials():
+    """The slide's own expression, with rest at both ends and half the way at half the time."""
+    T, q0, qf = 2.0, 0.3, 1.1
+    path = JointTrajectory.to_rest(0.0, T, [q0], [0.0], [qf])
+    for t in np.linspace(0.0, T, 9):
+        slide = q0 + 3 * (qf - q0) / T**2 * t**2 - 2 * (qf - q0) / T**3 * t**3
+        assert path.position(t)[0] == pytest.approx(slide, abs=1e-15)
+    assert path.position(T / 2)[0] == pytest.approx((q0 + qf) / 2, abs=1e-15)
+
+
+def test_peak_velocities():
+    times = np.linspace(0.0, 2.0, 2001)
+    for profile, peak in (('cubic', 1.5), ('quintic', 1.875)):
+        path = JointTrajectory.to_rest(0.0, 2.0, [0.0], [0.0], [1.0], profile=profile)
+        assert max(path.sample(t)[1][0] for t in times) == pytest.approx(peak / 2.0, rel=1e-6)
+
+
+def test_quintic_does_not_accelerate_at_its_ends():
+    path = JointTrajectory.to_rest(0.0, 2.0, [0.2], [0.7], [1.0], profile='quintic')
+    assert path.sample(0.0)[2][0] == pytest.approx(0.0, abs=1e-14)
+    assert path.sample(2.0 - 1e-9)[2][0] == pytest.approx(0.0, abs=1e-7)
+
+
+@given(start=triples, velocity=triples, duration=durations)
+def test_stop_halves_the_way_of_going_on(start, velocity, duration):
+    path = JointTrajectory(0.0, duration, stop(start, velocity, duration))
+    _, v, a = path.sample(0.0)
+    np.testing.assert_allclose(v, velocity, atol=1e-13)
+    np.testing.assert_allclose(a, 0.0, atol=1e-13)
+    np.testing.assert_allclose(
+        path.position(duration), start + velocity * duration / 2, atol=1e-12
+    )
+    _, v, a = path.sample(duration * (1 - 1e-12))
+    np.testing.assert_allclose([v, a], 0.0, atol=1e-8)
+
+
+@given(start=triples, velocity=triples, goal=triples)
+def test_path_goes_on_backwards_and_rests_at_its_end(start, velocity, goal):
+    path = JointTrajectory.to_rest(0.0, 1.0, start, velocity, goal)
+    np.testing.assert_allclose(path.position(-0.5), start - 0.5 * velocity, atol=1e-14)
+    assert np.array_equal(path.position(1.0), path.position(7.0))
+
+
+@settings(max_examples=50)
+@given(p0=triples, phi0=turns, p1=triples, phi1=turns, v=triples, omega=triples)
+def test_se3_trajectory_meets_both_ends(p0, phi0, p1, phi1, v, omega):
+    start, goal = SE3(exp3(phi0), p0), SE3(exp3(phi1), p1)
+    path = SE3Trajectory.to_rest(3.0, 2.0, start, Motion(v, omega), goal)
+    placement, twist, _ = path.sample(3.0)
+    np.testing.assert_allclose(placement.translation, p0, atol=1e-14)
+    np.testing.assert_allclose(placement.rotation, start.rotation, atol=1e-14)
+    np.testing.assert_allclose(twist.vector, [*v, *omega], atol=1e-13)
+    end = path.placement(5.0)
+    np.testing.assert_allclose(end.translation, p1, atol=1e-13)
+    np.testing.assert_allclose(end.rotation, goal.rotation, atol=1e-9)
+
+
+@settings(max_examples=50)
+@given(phi0=turns, phi1=turns, v=triples, omega=triples, time=st.floats(0.1, 1.9))
+def test_se3_rates_are_the_derivatives(phi0, phi1, v, omega, time):
+    start = SE3(exp3(phi0), np.zeros(3))
+    path = SE3Trajectory.to_rest(
+        0.0, 2.0, start, Motion(v, omega), SE3(exp3(phi1), np.array([1.0, 2.0, -1.0]))
+    )
+    step = 1e-4
+    placement, twist, acceleration = path.sample(time)
+    R = placement.rotation
+    before, after = path.sample(time - step), path.sample(time + step)
+    velocity = (after[0].translation - before[0].translation) / (2 * step)
+    turn = log3(before[0].rotation.T @ after[0].rotation) / (2 * step)
+    scale = 1.0 + np.linalg.norm(omega) ** 3
+    np.testing.assert_allclose(R @ twist.linear, velocity, atol=1e-5)
+    np.testing.assert_allclose(twist.angular, turn, atol=1e-6 * scale)
+    # Classical: the derivative of the velocity in world axes.
+    rate = (after[0].rotation @ after[1].linear - before[0].rotation @ before[1].linear) / (
+        2 * step
+    )
+    np.testing.assert_allclose(R @ acceleration.linear, rate, atol=1e-5)
+    spin = (after[1].angular - before[1].angular) / (2 * step)
+    np.testing.assert_allclose(acceleration.angular, spin, atol=1e-5 * scale**2)
+
+
+def test_rotation_is_about_one_axis_from_rest():
+    goal = SE3(exp3(np.array([0.3, -0.4, 0.5])), np.zeros(3))
+    identity = SE3(np.eye(3), np.zeros(3))
+    path = SE3Trajectory.to_rest(0.0, 2.0, identity, Motion(np.zeros(3), np.zeros(3)), goal)
+    shares = JointTrajectory.to_rest(0.0, 2.0, [0.0], [0.0], [1.0])
+    for time in np.linspace(0.0, 2.0, 11):
+        expected = shares.position(time)[0] * np.array([0.3, -0.4, 0.5])
+        np.testing.assert_allclose(log3(path.placement(time).rotation), expected, atol=1e-14)
+
+
+@pytest.mark.parametrize('duration', [0.0, -1.0, np.nan, np.inf])
+def test_bad_duration_is_refused(duration):
+    with pytest.raises(InvalidValueError, match='seconds above 0'):
+        cubic([0.0], [0.0], [1.0], duration)
+
+
+def test_bad_arrays_and_profiles_are_refused():
+    with pytest.raises(InvalidValueError, match='goal'):
+        cubic([0.0, 0.0], [0.0, 0.0], [1.0], 1.0)
+    with pytest.raises(InvalidValueError, match='velocity'):
+        cubic([0.0], [np.nan], [1.0], 1.0)
+    with pytest.raises(UnknownNameError, match='cubic, quintic'):
+        JointTrajectory.to_rest(0.0, 1.0, [0.0], [0.0], [1.0], profile='septic')
