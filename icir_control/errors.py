@@ -50,3 +50,25 @@ class RefusedError(IcirError):
 
 class SimulationError(IcirError):
     """The simulation could not be built, or left the region where it means something."""
+
+
+class DivergenceError(SimulationError):
+    """The simulated state left the finite; the simulation stands until it is reset.
+
+    Attributes:
+        joint: The joint at which it was noticed.
+    """
+
+    def __init__(self, joint: str, time_s: float, quantity: str) -> None:
+        """State the joint, the time and the quantity that went astray.
+
+        Args:
+            joint: The joint at which it was noticed.
+            time_s: Simulation time of the last good state [s].
+            quantity: What became huge or not a number, in words.
+        """
+        self.joint = joint
+        super().__init__(
+            f'the simulation diverged at {time_s:.6g} s: {quantity} of joint {joint!r} is huge or '
+            'not a number; a reset of the simulation starts it again'
+        )

@@ -1,0 +1,117 @@
+"""What a plant does differently from the model that the controller believes in."""
+
+import math
+from dataclasses import dataclass, fields
+
+import mujoco
+import numpy as np
+from numpy.typing import NDArray
+
+from icir_control.errors import InvalidValueError
+
+LARGEST_DELAY = 3
+
+# A point mass is a sphere this small [m]: its own inertia, 4e-7 of its mass, disappears beside the
+# inertia that it adds about every joint.
+_PAYLOAD_RADIUS = 1e-3
+
+
+@dataclass(frozen=True, slots=True)
+class Plant:
+    """How the simulated arm departs, on purpose, from its URDF.
+
+    Attributes:
+        mass_scale: Factor on the mass and the inertia of every moving link.
+        joint_damping: Viscous damping added to that of the URDF at every joint [N m s/rad; N s/m].
+        joint_friction: Coulomb friction added to that of the URDF at every joint [N m; N].
+        payload_mass: Point mass held at the origin of the end-effector frame [kg].
+        velocity_noise: Standard deviation of the measured joint velocity [rad/s; m/s].
+        noise_seed: Seed of that noise; a reset starts the same noise again.
+        delay_steps: Control periods between a command and its torque, 0 to 3.
+    """
+
+    mass_scale: float = 1.0
+    joint_damping: float = 0.0
+    joint_friction: float = 0.0
+    payload_mass: float = 0.0
+    velocity_noise: float = 0.0
+    noise_seed: int = 0
+    delay_steps: int = 0
+
+    def __post_init__(self) -> None:
+        """Refuse what no plant could be.
+
+        Raises:
+            InvalidValueError: A figure has the wrong type, sign or size.
+        """
+        for field in fields(self):
+            name, value = field.name, getattr(self, field.name)
+            if field.type is int:
+                _check_integer(name, value)
+            else:
+                _check_number(name, value)
+                # An integer where a double is meant is accepted.
+                object.__setattr__(self, name, float(value))
+
+    @property
+    def differences(self) -> dict[str, float]:
+        """The figures that make this plant differ from its URDF, by name; empty when none does."""
+        return {
+            field.name: getattr(self, field.name)
+            for field in fields(self)
+            if field.name != 'noise_seed' and getattr(self, field.name) != field.default
+        }
+
+
+def _check_number(name: str, value: object) -> None:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+        raise InvalidValueError(f'plant.{name}', value, 'a finite number')
+    if name == 'mass_scale' and value <= 0.0:
+        raise InvalidValueError(f'plant.{name}', value, 'a factor above 0')
+    if value < 0.0:
+        raise InvalidValueError(f'plant.{name}', value, 'a number that is not negative')
+
+
+def _check_integer(name: str, value: object) -> None:
+    largest = LARGEST_DELAY if name == 'delay_steps' else None
+    expected = f'an integer from 0 to {largest}' if largest else 'an integer that is not negative'
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise InvalidValueError(f'plant.{name}', value, expected)
+    if value < 0 or (largest is not None and value > largest):
+        raise InvalidValueError(f'plant.{name}', value, expected)
+
+
+def compile_plant(spec: mujoco.MjSpec, plant: Plant, end_effector: str) -> mujoco.MjModel:
+    """Compile a scene with the plant's own masses, damping and friction.
+
+    Args:
+        spec: The scene; a payload is added to it.
+        plant: What differs.
+        end_effector: Name of the link that carries the payload.
+
+    Returns:
+        The model that is stepped.
+    """
+    model = spec.compile()
+    moving = model.body_weldid != 0
+    masses: NDArray[np.float64] = model.body_mass[moving] * plant.mass_scale
+    inertias: NDArray[np.float64] = model.body_inertia[moving] * plant.mass_scale
+    moving_names = [model.body(index).name for index in np.flatnonzero(moving)]
+    if plant.payload_mass > 0.0:
+        _add_payload(spec.body(end_effector), plant.payload_mass)
+        model = spec.compile()
+    indices = [model.body(name).id for name in moving_names]
+    model.body_mass[indices] = masses
+    model.body_inertia[indices] = inertias
+    model.dof_damping[:] += plant.joint_damping
+    model.dof_frictionloss[:] += plant.joint_friction
+    # Derived constants (subtree masses, the scale of constraints) follow the new figures.
+    mujoco.mj_setConst(model, mujoco.MjData(model))
+    return model
+
+
+def _add_payload(parent: mujoco.MjsBody, mass: float) -> None:
+    sphere = 0.4 * mass * _PAYLOAD_RADIUS**2
+    parent.add_body(
+        name='payload', mass=mass, inertia=[sphere, sphere, sphere], explicitinertial=True
+    )

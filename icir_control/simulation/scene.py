@@ -1,0 +1,194 @@
+"""The scene: the robot of a URDF with motors, on a floor, in a light, before a camera."""
+
+import math
+
+import mujoco
+
+from icir_control.errors import ModelError
+from icir_control.simulation.urdf import Urdf
+
+FLOOR = 'floor'
+CAMERA = 'overview'
+
+# Geom groups as MuJoCo's viewers show them: 0 to 2 are seen, 3 is hidden.
+_GROUP_VISUAL = 2
+_GROUP_COLLISION = 3
+
+_AZIMUTH, _ELEVATION = 135.0, -18.0
+
+
+def build_scene(
+    description: Urdf, *, joint_names: tuple[str, ...], timestep: float
+) -> tuple[mujoco.MjSpec, tuple[str, ...]]:
+    """Build the scene around a robot.
+
+    Nothing is added to the robot's dynamics: no armature, and no damping or friction beyond the
+    URDF's. Effort limits of the URDF bound each joint's actuation, as they do in the arm.
+
+    Args:
+        description: The robot.
+        joint_names: The moving joints; one motor each, in this order.
+        timestep: Length of a step [s].
+
+    Returns:
+        The scene, which compiles, and what was left out of it and why.
+
+    Raises:
+        ModelError: MuJoCo cannot make a model of the description; the message is MuJoCo's.
+    """
+    try:
+        return _dress(description, joint_names, timestep), description.notes
+    except ModelError as error:
+        if not description.assets:
+            raise
+        # A mesh that cannot be decoded must not take the arm with it.
+        bare = description.without_meshes(str(error))
+        return _dress(bare, joint_names, timestep), bare.notes
+
+
+def _dress(description: Urdf, joint_names: tuple[str, ...], timestep: float) -> mujoco.MjSpec:
+    """Add all that is not the robot, and compile once to see that it holds together."""
+    try:
+        spec = mujoco.MjSpec.from_string(description.xml, assets=description.assets)
+        spec.option.timestep = timestep
+        # A diverged state is kept for the report instead of being overwritten by a reset.
+        spec.option.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_AUTORESET)
+        _sort_shapes(spec)
+        _exclude_neighbours(spec, description)
+        for name in joint_names:
+            motor = spec.add_actuator(
+                name=name, target=name, trntype=mujoco.mjtTrn.mjTRN_JOINT, gear=[1, 0, 0, 0, 0, 0]
+            )
+            motor.set_to_motor()
+        for joint in spec.joints:
+            joint.armature = 0.0
+        robot = spec.compile()
+        _add_surroundings(spec, robot.stat.extent, robot.stat.center)
+        spec.compile()
+    except ValueError as error:
+        # MuJoCo reports a faulty description as ValueError, in several lines.
+        reason = ' '.join(str(error).split())
+        raise ModelError(f'{description.source}: MuJoCo refuses it: {reason}') from error
+    return spec
+
+
+def _sort_shapes(spec: mujoco.MjSpec) -> None:
+    """Show the visual shapes, and the collision shapes only of links that have no other."""
+    for body in spec.bodies:
+        has_visual = any(geom.contype == 0 for geom in body.geoms)
+        for geom in body.geoms:
+            collides = geom.contype != 0
+            geom.group = _GROUP_COLLISION if collides and has_visual else _GROUP_VISUAL
+            if collides:
+                # The importer paints a collision shape with the colour that it saw last.
+                geom.rgba = [0.65, 0.67, 0.70, 1.0]
+
+
+def _exclude_neighbours(spec: mujoco.MjSpec, description: Urdf) -> None:
+    """Let no two links collide that a joint connects.
+
+    MuJoCo filters contacts between parent and child by itself, but not where the parent stands
+    still: the base, with all that is fixed to it, would collide with the first moving link.
+    """
+    rigid = _rigid_groups(description)
+    members: dict[str, list[str]] = {}
+    for link, leader in rigid.items():
+        members.setdefault(leader, []).append(link)
+    bodies = {body.name for body in spec.bodies}
+    for kind, _, parent, child in description.joints:
+        if kind == 'fixed':
+            continue
+        for first in members[rigid[parent]]:
+            for second in members[rigid[child]]:
+                # A link called `world` is MuJoCo's own world, and the floor with it.
+                if 'world' not in (first, second) and {first, second} <= bodies:
+                    spec.add_exclude(bodyname1=first, bodyname2=second)
+
+
+def _rigid_groups(description: Urdf) -> dict[str, str]:
+    """Return, for each link, the topmost link that it is rigidly connected to."""
+    above = {child: parent for kind, _, parent, child in description.joints if kind == 'fixed'}
+    groups = {}
+    for link in description.links:
+        leader = link
+        # The bound ends a loop of fixed joints, which MuJoCo refuses by name.
+        for _ in range(len(above)):
+            leader = above.get(leader, leader)
+        groups[link] = leader
+    return groups
+
+
+def _add_surroundings(spec: mujoco.MjSpec, extent: float, center: list[float]) -> None:
+    """Add sky, floor, light and camera, sized by the robot.
+
+    Args:
+        spec: The scene.
+        extent: Size of the robot [m].
+        center: Middle of the robot [m].
+    """
+    spec.add_texture(
+        name='sky',
+        type=mujoco.mjtTexture.mjTEXTURE_SKYBOX,
+        builtin=mujoco.mjtBuiltin.mjBUILTIN_GRADIENT,
+        rgb1=[0.90, 0.93, 0.96],
+        rgb2=[0.55, 0.63, 0.72],
+        width=256,
+        height=256 * 6,
+    )
+    spec.add_texture(
+        name='tiles',
+        type=mujoco.mjtTexture.mjTEXTURE_2D,
+        builtin=mujoco.mjtBuiltin.mjBUILTIN_CHECKER,
+        mark=mujoco.mjtMark.mjMARK_EDGE,
+        rgb1=[0.80, 0.82, 0.84],
+        rgb2=[0.74, 0.76, 0.79],
+        markrgb=[0.66, 0.68, 0.71],
+        width=256,
+        height=256,
+    )
+    tiles = spec.add_material(name='tiles', texrepeat=[4, 4], texuniform=True, reflectance=0.05)
+    tiles.textures[mujoco.mjtTextureRole.mjTEXROLE_RGB] = 'tiles'
+    spec.worldbody.add_geom(
+        name=FLOOR,
+        type=mujoco.mjtGeom.mjGEOM_PLANE,
+        size=[0, 0, 0.05],
+        material='tiles',
+    )
+    spec.worldbody.add_light(
+        name='sun',
+        type=mujoco.mjtLightType.mjLIGHT_DIRECTIONAL,
+        pos=[center[0] + extent, center[1] - extent, center[2] + 2.5 * extent],
+        dir=[-0.35, 0.30, -1.0],
+        diffuse=[0.55, 0.55, 0.55],
+        specular=[0.2, 0.2, 0.2],
+        castshadow=True,
+    )
+    _add_camera(spec, extent, center)
+    view = spec.visual
+    view.headlight.ambient = [0.38, 0.38, 0.38]
+    view.headlight.diffuse = [0.38, 0.38, 0.38]
+    view.headlight.specular = [0.1, 0.1, 0.1]
+    view.quality.shadowsize = 4096
+    view.global_.azimuth, view.global_.elevation = _AZIMUTH, _ELEVATION
+    view.global_.offwidth, view.global_.offheight = 1920, 1200
+    # The floor is endless: the view keeps to the robot.
+    spec.stat.extent, spec.stat.center = extent, center
+
+
+def _add_camera(spec: mujoco.MjSpec, extent: float, center: list[float]) -> None:
+    """Add a camera that looks at the robot as MuJoCo's free camera does at the start."""
+    azimuth, elevation = math.radians(_AZIMUTH), math.radians(_ELEVATION)
+    level = math.cos(elevation)
+    ahead = (level * math.cos(azimuth), level * math.sin(azimuth), math.sin(elevation))
+    right = (math.sin(azimuth), -math.cos(azimuth), 0.0)
+    up = (
+        right[1] * ahead[2] - right[2] * ahead[1],
+        right[2] * ahead[0] - right[0] * ahead[2],
+        right[0] * ahead[1] - right[1] * ahead[0],
+    )
+    camera = spec.worldbody.add_camera(
+        name=CAMERA,
+        pos=[center[axis] - 1.5 * extent * ahead[axis] for axis in range(3)],
+        fovy=45.0,
+    )
+    camera.alt.xyaxes = [*right, *up]

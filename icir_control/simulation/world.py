@@ -1,0 +1,405 @@
+"""The MuJoCo world: built from a URDF, read, stepped and pushed, joints by name."""
+
+import logging
+import math
+import os
+from collections.abc import Sequence
+
+import mujoco
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from icir_control.errors import (
+    DivergenceError,
+    InvalidValueError,
+    ModelError,
+    UnknownNameError,
+)
+from icir_control.simulation.forces import ExternalForces
+from icir_control.simulation.oracle import Dynamics
+from icir_control.simulation.plant import Plant, compile_plant
+from icir_control.simulation.scene import FLOOR, build_scene
+from icir_control.simulation.urdf import read_urdf
+
+LONGEST_TIMESTEP = 0.02
+
+# A robot that stands on the floor reaches this far below it by rounding alone [m].
+_ON_THE_FLOOR = 1e-6
+
+_log = logging.getLogger(__name__)
+
+# MuJoCo's warnings that mean divergence, and the quantity each one is about. Their counters are
+# all that is read in a step.
+_POSITION = int(mujoco.mjtWarning.mjWARN_BADQPOS)
+_VELOCITY = int(mujoco.mjtWarning.mjWARN_BADQVEL)
+_ACCELERATION = int(mujoco.mjtWarning.mjWARN_BADQACC)
+_QUANTITIES = {_ACCELERATION: 'acceleration', _VELOCITY: 'velocity', _POSITION: 'position'}
+
+
+class World:
+    """A robot in MuJoCo, stepped by one control period at a time.
+
+    Every array follows `joint_names`. The integrator is MuJoCo's default, semi-implicit Euler:
+    `v += dt ddq; q += dt v`, where joint damping acts implicitly: (M + dt D) ddq = ....
+
+    Attributes:
+        model: MuJoCo's model, with the plant's changes applied.
+        data: MuJoCo's state of it.
+        joint_names: The moving joints.
+        end_effector_frame: The link of the tool.
+        plant: How the robot departs from its URDF.
+        timestep_ns: Length of a step [ns].
+        steps: Steps taken since the world was built; a reset does not turn it back.
+        notes: What had to be left out or adapted, for the user to read.
+        joint_damping: (nv,) of the URDF [N m s/rad; N s/m].
+        joint_friction: (nv,) Coulomb friction of the URDF [N m; N].
+        armature: (nv,) rotor inertia, all zero [kg m^2; kg].
+        effort_limit: (nv,) infinite where the URDF gives none [N m; N].
+    """
+
+    def __init__(
+        self,
+        urdf: str | os.PathLike[str],
+        *,
+        joint_names: Sequence[str],
+        end_effector_frame: str,
+        timestep: float = 1e-3,
+        initial_configuration: ArrayLike | None = None,
+        plant: Plant | None = None,
+    ) -> None:
+        """Build the world and place the robot, at rest, in its initial configuration.
+
+        Args:
+            urdf: Path or text of the URDF.
+            joint_names: All moving joints, in the order of every array.
+            end_effector_frame: The link of the tool.
+            timestep: Length of a step [s], a whole number of nanoseconds.
+            initial_configuration: (nv,) [rad or m]; by default zero, or the limit next to it.
+            plant: How the robot departs from its URDF; by default not at all.
+
+        Raises:
+            ModelError: The URDF cannot be simulated.
+            UnknownNameError: A joint or the end-effector frame is not in the URDF.
+            InvalidValueError: The timestep or the configuration is not valid.
+        """
+        self.plant = plant or Plant()
+        self.timestep_ns = _nanoseconds(timestep)
+        self.joint_names = tuple(joint_names)
+        self.end_effector_frame = end_effector_frame
+        self.steps = 0
+
+        description = read_urdf(urdf)
+        _check_names(self.joint_names, description.moving_joints)
+        if end_effector_frame not in description.links:
+            raise UnknownNameError('end-effector frame', end_effector_frame, description.links)
+        spec, notes = build_scene(
+            description, joint_names=self.joint_names, timestep=self.timestep_ns * 1e-9
+        )
+        self.notes: tuple[str, ...] = notes
+        nominal = spec.compile()
+        self.model = compile_plant(spec, self.plant, end_effector_frame)
+        self.data = mujoco.MjData(self.model)
+
+        self._joints = np.array([nominal.joint(name).id for name in self.joint_names], np.intp)
+        self._inverse = np.argsort(self._joints)
+        self._links = {name: self.model.body(name).id for name in description.links}
+        self._nominal = Dynamics(nominal, self._joints)
+        self._actual = Dynamics(self.model, self._joints)
+        self._end_effector = nominal.body(end_effector_frame).id
+        self._shape = (len(self.joint_names),)
+        self._read_constants(nominal)
+        self._cache_views()
+        self._forces = ExternalForces(self.model, self.data)
+        self._initial = self._checked_configuration(initial_configuration)
+        self.reset()
+        self._settle_floor()
+        self._note_contacts()
+        for note in self.notes:
+            _log.warning('%s', note)
+
+    def _read_constants(self, nominal: mujoco.MjModel) -> None:
+        order = self._joints
+        self.joint_damping = nominal.dof_damping[order]
+        self.joint_friction = nominal.dof_frictionloss[order]
+        self.armature = nominal.dof_armature[order]
+        limited = nominal.jnt_actfrclimited[order].astype(bool)
+        self.effort_limit = np.where(limited, nominal.jnt_actfrcrange[order, 1], np.inf)
+        bounded = nominal.jnt_limited[order].astype(bool)
+        self._lower = np.where(bounded, nominal.jnt_range[order, 0], -np.inf)
+        self._upper = np.where(bounded, nominal.jnt_range[order, 1], np.inf)
+
+    def _cache_views(self) -> None:
+        """Keep what a step touches: an attribute of MuJoCo's structures costs a lookup in C++."""
+        data = self.data
+        self._qpos, self._qvel, self._ctrl = data.qpos, data.qvel, data.ctrl
+        self._qfrc_actuator = data.qfrc_actuator
+        self._warnings = memoryview(data.warning.number)
+        self._good_position = data.qpos.copy()
+        self._good_velocity = data.qvel.copy()
+        self._diverged: tuple[str, float, str] | None = None
+        self._noise = np.zeros(self._shape)
+        self._noise_level = self.plant.velocity_noise
+        # The commands that are under way: a ring, in which `_slot` is the oldest.
+        self._queue = np.zeros((self.plant.delay_steps, *self._shape))
+        self._slot = 0
+
+    # --- time
+
+    @property
+    def time_ns(self) -> int:
+        """Simulation time [ns]."""
+        return self.steps * self.timestep_ns
+
+    # --- state
+
+    def read(
+        self,
+        position_out: NDArray[np.float64],
+        velocity_out: NDArray[np.float64],
+        effort_out: NDArray[np.float64],
+    ) -> None:
+        """Fill arrays with the measured state; reading twice gives the same.
+
+        Args:
+            position_out: (nv,) [rad or m].
+            velocity_out: (nv,) [rad/s or m/s], with the plant's noise.
+            effort_out: (nv,) what the motors gave in the last step, after the limits [N m or N].
+        """
+        order = self._joints
+        # `clip` spares the copy that `take` makes in order to raise on a bad index.
+        self._qpos.take(order, out=position_out, mode='clip')
+        self._qvel.take(order, out=velocity_out, mode='clip')
+        self._qfrc_actuator.take(order, out=effort_out, mode='clip')
+        if self._noise_level:
+            velocity_out += self._noise
+
+    def reset(self, configuration: ArrayLike | None = None) -> None:
+        """Place the robot at rest, without pushes; time goes on from where it is.
+
+        The noise starts again, and the delay line holds the torque that carries the robot's
+        weight, so that a delayed plant does not fall before its first command arrives.
+
+        Args:
+            configuration: (nv,) [rad or m]; by default the initial one.
+
+        Raises:
+            InvalidValueError: A wrong length, a value that is not finite or outside the limits.
+        """
+        q = self._initial if configuration is None else self._checked_configuration(configuration)
+        self._forces.clear_all()
+        mujoco.mj_resetData(self.model, self.data)
+        self._diverged = None
+        self._qpos[:] = q[self._inverse]
+        self.data.time = self.time_ns * 1e-9
+        # Poses and contacts belong to the new configuration from now on, also for who looks.
+        mujoco.mj_forward(self.model, self.data)
+        self._queue[:] = np.clip(
+            self._actual.bias(q, np.zeros(self._shape)), -self.effort_limit, self.effort_limit
+        )
+        self._slot = 0
+        self._random = np.random.default_rng(self.plant.noise_seed)
+        self._draw_noise()
+
+    # --- motion
+
+    def step(self, torque: NDArray[np.float64]) -> None:
+        """Go on by one control period.
+
+        Args:
+            torque: (nv,) command [N m or N]; bounded by the plant's effort limits, and applied
+                `delay_steps` steps later.
+
+        Raises:
+            InvalidValueError: A wrong shape, or a torque that is not finite; nothing was stepped.
+            DivergenceError: The state left the finite. It stays as it was before the step, and
+                every further step raises again, until a reset.
+        """
+        # The square sum is finite only where every torque is: one call instead of two.
+        if torque.shape != self._shape or not math.isfinite(torque.dot(torque)):
+            self._check_torque(torque)
+        if self._diverged is not None:
+            raise DivergenceError(*self._diverged)
+        if len(self._queue):
+            oldest = self._queue[self._slot]
+            self._ctrl[:] = oldest
+            oldest[:] = torque
+            self._slot = (self._slot + 1) % len(self._queue)
+        else:
+            self._ctrl[:] = torque
+        if self._forces.active:
+            self._forces.apply()
+        self._good_position[:] = self._qpos
+        self._good_velocity[:] = self._qvel
+        mujoco.mj_step(self.model, self.data)
+        warnings = self._warnings
+        if warnings[_ACCELERATION] or warnings[_VELOCITY] or warnings[_POSITION]:
+            self._report_divergence()
+        self.steps += 1
+        if self._noise_level:
+            self._draw_noise()
+
+    def brake_torque(self, damping: float) -> NDArray[np.float64]:
+        """Return the torque that brings the plant to rest: its own bias plus joint damping.
+
+        The damping is weighted with the plant's mass matrix, `bias - damping M v`, so that one
+        rate suits a shoulder and a wrist: every joint speed decays as exp(-damping t).
+
+        Args:
+            damping: Rate of the decay [1/s].
+
+        Returns:
+            (nv,) torque within the effort limits [N m or N].
+        """
+        order = self._joints
+        torque = self._actual.damped_bias(self._qpos[order], self._qvel[order], damping)
+        return np.clip(torque, -self.effort_limit, self.effort_limit)
+
+    # --- forces from outside
+
+    def push(self, link: str, wrench: ArrayLike) -> None:
+        """Hold a wrench on a link until it is cleared, replaced, or the world is reset.
+
+        Args:
+            link: A link of the URDF.
+            wrench: (6,) force, moment [N, N m] at the link's origin, in axes that turn with it.
+
+        Raises:
+            UnknownNameError: There is no such link.
+            InvalidValueError: Not six finite numbers.
+        """
+        values = np.array(wrench, dtype=np.float64)
+        if values.shape != (6,) or not np.isfinite(values).all():
+            raise InvalidValueError('wrench', wrench, 'six finite numbers: force, then moment')
+        self._forces.push(self._require_link(link), values)
+
+    def clear_push(self, link: str) -> None:
+        """Take the wrench off a link; none there is no error.
+
+        Raises:
+            UnknownNameError: There is no such link.
+        """
+        self._forces.clear(self._require_link(link))
+
+    def drag(self, mouse: mujoco.MjvPerturb | None) -> None:
+        """Let a viewer's mouse pull at a body, beside any push, until told otherwise.
+
+        Args:
+            mouse: A snapshot of the viewer's perturbation; None lets go.
+        """
+        self._forces.drag(mouse)
+
+    # --- the model before the plant
+
+    def mass_matrix(self, q: ArrayLike) -> NDArray[np.float64]:
+        """Return MuJoCo's M(q) of the URDF, before the plant's changes: (nv, nv)."""
+        return self._nominal.mass_matrix(self._vector('q', q))
+
+    def bias(self, q: ArrayLike, v: ArrayLike) -> NDArray[np.float64]:
+        """Return MuJoCo's Coriolis, centrifugal and gravity torques of the URDF: (nv,)."""
+        return self._nominal.bias(self._vector('q', q), self._vector('v', v))
+
+    def frame_jacobian(self, q: ArrayLike) -> NDArray[np.float64]:
+        """Return MuJoCo's end-effector Jacobian in world axes: (6, nv), linear rows first."""
+        return self._nominal.frame_jacobian(self._vector('q', q), self._end_effector)
+
+    # --- inside
+
+    def _draw_noise(self) -> None:
+        self._random.standard_normal(out=self._noise)
+        self._noise *= self._noise_level
+
+    def _report_divergence(self) -> None:
+        """Put the last good state back and raise.
+
+        Raises:
+            DivergenceError: Always.
+        """
+        kind = next(kind for kind in _QUANTITIES if self._warnings[kind])
+        degree = int(self.data.warning[kind].lastinfo)
+        joint = self.model.joint(self.model.dof_jntid[degree]).name
+        self._qpos[:], self._qvel[:] = self._good_position, self._good_velocity
+        self._forces.clear_all()
+        self._diverged = (joint, self.time_ns * 1e-9, _QUANTITIES[kind])
+        raise DivergenceError(*self._diverged)
+
+    def _check_torque(self, torque: NDArray[np.float64]) -> None:
+        """Say what is wrong with a torque.
+
+        Raises:
+            InvalidValueError: A wrong shape, or a value that is not finite.
+        """
+        if torque.shape != self._shape:
+            raise InvalidValueError('torque', torque.tolist(), f'{self._shape[0]} numbers')
+        for name, value in zip(self.joint_names, torque.tolist(), strict=True):
+            if not math.isfinite(value):
+                raise InvalidValueError(f'torque of joint {name!r}', value, 'a finite number')
+
+    def _vector(self, name: str, value: ArrayLike) -> NDArray[np.float64]:
+        vector = np.asarray(value, dtype=np.float64)
+        if vector.shape != self._shape or not np.isfinite(vector).all():
+            expected = f'{self._shape[0]} finite numbers'
+            raise InvalidValueError(name, np.asarray(value).tolist(), expected)
+        return vector
+
+    def _checked_configuration(self, value: ArrayLike | None) -> NDArray[np.float64]:
+        if value is None:
+            return np.clip(np.zeros(self._shape), self._lower, self._upper)
+        q = self._vector('configuration', value).copy()
+        outside = np.flatnonzero((q < self._lower) | (q > self._upper))
+        if outside.size:
+            first = int(outside[0])
+            raise InvalidValueError(
+                f'configuration of joint {self.joint_names[first]!r}',
+                float(q[first]),
+                f'a value from {self._lower[first]:g} to {self._upper[first]:g}',
+            )
+        return q
+
+    def _require_link(self, link: str) -> int:
+        if link not in self._links:
+            raise UnknownNameError('link', link, self._links)
+        return self._links[link]
+
+    def _settle_floor(self) -> None:
+        """Lower the floor beneath a robot that reaches below its own base."""
+        model, data = self.model, self.data
+        floor = model.geom(FLOOR).id
+        lowest = 0.0
+        for geom in range(model.ngeom):
+            if geom == floor or not model.geom_contype[geom]:
+                continue
+            row = data.geom_xmat[geom].reshape(3, 3)[2]
+            middle, half = model.geom_aabb[geom, :3], model.geom_aabb[geom, 3:]
+            height = data.geom_xpos[geom, 2] + row @ middle - np.abs(row) @ half
+            lowest = min(lowest, float(height))
+        if lowest < -_ON_THE_FLOOR:
+            model.geom_pos[floor, 2] = lowest - 1e-3
+            mujoco.mj_forward(model, data)
+            self.notes += (f'the robot reaches below its base: floor lowered to {lowest:.3f} m',)
+
+    def _note_contacts(self) -> None:
+        bodies = self.model.geom_bodyid
+        for contact in self.data.contact:
+            first, second = (self.model.body(bodies[geom]).name for geom in contact.geom)
+            self.notes += (f'{first} and {second} touch in the initial configuration',)
+
+
+def _nanoseconds(timestep: float) -> int:
+    valid = isinstance(timestep, (int, float)) and not isinstance(timestep, bool)
+    if not valid or not 0.0 < timestep <= LONGEST_TIMESTEP:
+        raise InvalidValueError('timestep', timestep, f'above 0 and up to {LONGEST_TIMESTEP} s')
+    whole = round(timestep * 1e9)
+    if whole < 1 or abs(timestep * 1e9 - whole) > 1e-6:
+        raise InvalidValueError('timestep', timestep, 'a whole number of nanoseconds')
+    return whole
+
+
+def _check_names(given: tuple[str, ...], moving: tuple[str, ...]) -> None:
+    for name in given:
+        if name not in moving:
+            raise UnknownNameError('joint', name, moving)
+    missing = [name for name in moving if name not in given]
+    if missing or len(set(given)) != len(given):
+        raise ModelError(
+            f'joint_names must name every moving joint once; missing: {", ".join(missing) or "-"}'
+        )
