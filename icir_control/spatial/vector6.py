@@ -1,11 +1,12 @@
 """What motions and forces have in common: six numbers, linear part first, that add and scale."""
 
+from numbers import Real
 from typing import Any, Self
 
 import numpy as np
 
 from icir_control.errors import InvalidValueError
-from icir_control.spatial.arrays import checked, checked_scalar, close, freeze, text
+from icir_control.spatial.arrays import checked, close, freeze, text
 
 
 class Vector6:
@@ -115,12 +116,16 @@ class Vector6:
         return self.trusted(-self._vector)
 
     def __mul__(self, factor: float) -> Self:
-        return self.trusted(self._vector * checked_scalar('factor', factor))
+        if not isinstance(factor, Real):
+            return NotImplemented
+        return self.trusted(self._vector * float(factor))
 
     __rmul__ = __mul__
 
     def __truediv__(self, divisor: float) -> Self:
-        return self.trusted(self._vector / checked_scalar('divisor', divisor))
+        if not isinstance(divisor, Real):
+            return NotImplemented
+        return self.trusted(self._vector / float(divisor))
 
     def __eq__(self, other: object) -> bool:
         if type(other) is not type(self):

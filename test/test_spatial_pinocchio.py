@@ -1,0 +1,64 @@
+"""Pinocchio as an optional oracle for meaning (its own rounding sets the tolerances)."""
+
+import numpy as np
+import pytest
+from spatial_samples import (
+    assert_close,
+    forces,
+    holds_for,
+    inertias,
+    motions,
+    placements,
+    rotation_vectors,
+    twist_coordinates,
+)
+
+from icir_control.spatial import exp3, exp6, log3, log6, right_jacobian3, right_jacobian6
+
+pin = pytest.importorskip('pinocchio', reason='the optional oracle `pin` is not installed')
+
+
+def their(value):
+    """Turn one of our values into Pinocchio's."""
+    match type(value).__name__:
+        case 'SE3':
+            return pin.SE3(value.rotation, value.translation)
+        case 'Motion':
+            return pin.Motion(value.vector)
+        case 'Force':
+            return pin.Force(value.vector)
+        case _:
+            return pin.Inertia(value.mass, value.com, value.rotational)
+
+
+@holds_for(
+    ab=placements, ac=placements, nu=motions, mu=motions, phi=forces, y=inertias, z=inertias
+)
+def test_values_mean_the_same(ab, ac, nu, mu, phi, y, z):
+    assert_close((ab @ ac).matrix, (their(ab) * their(ac)).homogeneous)
+    assert_close(ab.inverse().matrix, their(ab).inverse().homogeneous)
+    assert_close(ab.action, their(ab).action)
+    assert_close(ab.dual_action, their(ab).dualAction)
+    for x in (nu, phi):
+        assert_close(ab.act(x).vector, their(ab).act(their(x)).vector)
+        assert_close(ab.act_inv(x).vector, their(ab).actInv(their(x)).vector)
+        assert_close(nu.cross(x).vector, their(nu).cross(their(x)).vector)
+    assert_close(nu.cross(mu).vector, their(nu).cross(their(mu)).vector)
+    assert_close(ab.act(y).matrix, their(ab).act(their(y)).matrix(), 1e-13)
+    assert_close(ab.act_inv(y).matrix, their(ab).actInv(their(y)).matrix(), 1e-13)
+    assert_close((y + z).matrix, (their(y) + their(z)).matrix(), 1e-13)
+    assert_close((y * nu).vector, (their(y) * their(nu)).vector, 1e-13)
+    assert_close(y.bias_force(nu).vector, their(y).vxiv(their(nu)).vector, 1e-13)
+    assert_close(y.kinetic_energy(nu), their(y).vtiv(their(nu)) / 2, 1e-13)
+
+
+@holds_for(phi=rotation_vectors, xi=twist_coordinates)
+def test_exponentials_mean_the_same(phi, xi):
+    assert_close(exp3(phi), pin.exp3(phi), 1e-14)
+    assert_close(exp6(xi).matrix, pin.exp6(xi).homogeneous, 1e-12)
+    assert_close(right_jacobian3(phi), pin.Jexp3(phi), 1e-11)
+    assert_close(right_jacobian6(xi), pin.Jexp6(xi), 1e-6)
+    if np.linalg.norm(phi) < 3.1:  # Pinocchio's logarithm loses half of the digits near pi
+        assert_close(log3(exp3(phi)), pin.log3(exp3(phi)), 1e-8)
+    if np.linalg.norm(xi[3:]) < 3.1:
+        assert_close(log6(exp6(xi)).vector, pin.log6(pin.exp6(xi)).vector, 1e-8)
