@@ -12,7 +12,7 @@ from icir_control.control.figure import Figure
 from icir_control.errors import ConfigurationError
 from icir_control.nodes.model_file import find_model_file
 from icir_control.nodes.parameter_files import readable_parameters
-from icir_control.nodes.parameters import Parameters
+from icir_control.nodes.parameters import Parameters, flatten, nest
 
 KP = Figure('kp', 'float_array', [1.0, 1.0, 1.0], '1/s^2', 'stiffness', lower=0.0, length='nv')
 KD = Figure('kd', 'float_array', [], '1/s', 'damping', lower=0.0, length='nv', may_be_empty=True)
@@ -40,7 +40,9 @@ def parameters_of(ros_graph):
             )
         contexts.append(context)
         node = Node('controller', context=context)
-        return node, Parameters(node, shipped)
+        parameters = Parameters(node)
+        parameters.ship(shipped or {})
+        return node, parameters
 
     yield build
     for context in contexts:
@@ -126,14 +128,18 @@ def test_what_must_be_given_is_asked_for(parameters_of):
         parameters.declare(TARGET, prefix='modes.home.', nv=3)
 
 
-def test_names_below_a_prefix_are_told_and_can_be_tolerated(parameters_of):
+def test_what_nobody_declared_is_told_and_refused(parameters_of):
     _, parameters = parameters_of('-p', 'modes.wave.key:=w', '-p', 'modes.home.key:=h')
-    assert parameters.given_below('modes') == ['home', 'wave']
     parameters.declare(KEY, prefix='modes.home.')
-    with pytest.raises(ConfigurationError, match=r'modes\.wave\.key'):
+    assert nest(parameters.undeclared()) == {'modes': {'wave': {'key': 'w'}}}
+    with pytest.raises(ConfigurationError, match=r'modes\.wave\.key.*modes\.home\.key'):
         parameters.refuse_unknown()
-    parameters.refuse_unknown(['modes.wave'])
-    assert parameters.nested() == {'modes': {'home': {'key': 'h'}}}
+
+
+def test_names_with_dots_nest_and_flatten_again():
+    flat = {'a.b.c': 1, 'a.d': [2.0], 'e': 'f'}
+    assert nest(flat) == {'a': {'b': {'c': 1}, 'd': [2.0]}, 'e': 'f'}
+    assert flatten(nest(flat)) == flat
 
 
 def test_changes_while_running_are_taken_together_or_not_at_all(parameters_of):

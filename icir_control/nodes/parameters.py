@@ -1,7 +1,7 @@
 """The parameters of one node: declared, checked as a whole, and watched while the node runs."""
 
 import difflib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from rcl_interfaces.msg import SetParametersResult
@@ -25,19 +25,21 @@ class Parameters:
             bool, a string, a tuple of strings or a (n,) array.
     """
 
-    def __init__(self, node: Node, shipped: Mapping[str, object] | None = None) -> None:
+    def __init__(self, node: Node) -> None:
         """Read what parameter files and the command line give to the node.
 
         Args:
             node: The node, without parameters of ours as yet.
-            shipped: Values by full name that stand where nothing is given, before a figure's own
-                default.
         """
         self.values: dict[str, Any] = {}
         self._node = node
         self._figures: dict[str, tuple[Figure, int]] = {}
-        self._shipped = dict(shipped or {})
         self._given = _given_values(node)
+        self._shipped: dict[str, Any] = {}
+
+    def ship(self, values: Mapping[str, Any]) -> None:
+        """Set values by full name that stand where nothing is given, before a default."""
+        self._shipped.update(values)
 
     def declare(self, figure: Figure, *, prefix: str = '', nv: int = 0) -> Any:
         """Declare one parameter; its value: as given, else as shipped, else the default.
@@ -51,13 +53,7 @@ class Parameters:
             ConfigurationError: The value that was given is not valid, or there is none.
         """
         name = prefix + figure.name
-        value = figure.default
-        if name in self._given:
-            value = self._given[name]
-            if value is None and figure.kind.endswith('_array'):
-                value = []  # how ROS hands on the empty list of a file
-        elif name in self._shipped:
-            value = self._shipped[name]
+        value = {**self._shipped, **self._given}.get(name, figure.default)
         value = _check(figure, value, name, nv)
         # Declared by type and set afterwards, because an empty list alone says nothing of its
         # type; described last, because what is read-only could not be set any more.
@@ -73,28 +69,19 @@ class Parameters:
         """Tell whether a file or the command line gives this very parameter a value."""
         return name in self._given
 
-    def given_below(self, prefix: str) -> list[str]:
-        """Return the names one level below a prefix for which something is given, sorted."""
-        start = prefix + '.'
-        below = {
-            name.removeprefix(start).partition('.')[0]
-            for name in self._given
-            if name.startswith(start)
-        }
-        return sorted(below)
+    def undeclared(self) -> dict[str, Any]:
+        """Return what is given or shipped and declared by nobody yet, unchecked, by full name."""
+        values = {**self._shipped, **self._given}
+        return {name: one for name, one in values.items() if not self._node.has_parameter(name)}
 
-    def refuse_unknown(self, tolerated: Iterable[str] = ()) -> None:
+    def refuse_unknown(self) -> None:
         """Refuse what was given but declared by nobody: a misspelt name would act like none.
-
-        Args:
-            tolerated: Prefixes below which anything may be given.
 
         Raises:
             ConfigurationError: Names such a parameter and the valid names near it.
         """
-        prefixes = tuple(f'{prefix}.' for prefix in tolerated)
         for name in self._given:
-            if not self._node.has_parameter(name) and not name.startswith(prefixes):
+            if not self._node.has_parameter(name):
                 raise ConfigurationError(self._unknown(name))
 
     def watch(self, take_over: Callable[[dict[str, Any]], None]) -> None:
@@ -127,10 +114,6 @@ class Parameters:
         self._node.add_pre_set_parameters_callback(convert)
         self._node.add_on_set_parameters_callback(check)
 
-    def nested(self) -> dict[str, Any]:
-        """Return the present values as nested dictionaries: `a.b` is `['a']['b']`."""
-        return nest(self.values)
-
     def _converted(self, parameter: Parameter) -> Parameter:
         """Return the parameter in its meant type; unchanged where it has none, to be refused."""
         if parameter.name not in self._figures or parameter.value is None:
@@ -162,6 +145,17 @@ def nest(values: Mapping[str, Any]) -> dict[str, Any]:
     return tree
 
 
+def flatten(tree: Mapping[str, Any], prefix: str = '') -> dict[str, Any]:
+    """Return nested dictionaries as values with dotted names."""
+    values: dict[str, Any] = {}
+    for name, value in tree.items():
+        if isinstance(value, Mapping):
+            values.update(flatten(value, f'{prefix}{name}.'))
+        else:
+            values[prefix + name] = value
+    return values
+
+
 def _check(figure: Figure, value: Any, name: str, nv: int) -> Any:
     """Return a valid value in the figure's own type.
 
@@ -185,8 +179,11 @@ def _check(figure: Figure, value: Any, name: str, nv: int) -> Any:
 def _given_values(node: Node) -> dict[str, Any]:
     """Return what parameter files and the command line give to the node, by name.
 
+    An empty list, which has no type, comes from ROS as no value at all.
+
     rclpy lets a name be declared first and read afterwards; which names were given at all only
     the node's handle tells.
     """
     with node.handle:
-        return {name: one.value for name, one in node.handle.get_parameters(Parameter).items()}
+        given = node.handle.get_parameters(Parameter)
+    return {name: [] if one.value is None else one.value for name, one in given.items()}

@@ -1,4 +1,4 @@
-"""The keyboard: single keys at a terminal select the controller's modes."""
+"""A keyboard of the controller: keys in, mode requests out, answers to the eye."""
 
 import sys
 import time
@@ -12,9 +12,9 @@ from rclpy.signals import SignalHandlerOptions
 from rich.console import Console
 
 from icir_control.errors import IcirError
-from icir_control.nodes.keyboard_client import ANSWER_TIMEOUT, ControllerClient
-from icir_control.nodes.keyboard_modes import Mode, table_of
-from icir_control.nodes.keyboard_terminal import Terminal
+from icir_control.nodes.keyboard.client import ANSWER_TIMEOUT, ControllerClient
+from icir_control.nodes.keyboard.modes import Mode, table_of
+from icir_control.nodes.keyboard.terminal import Terminal
 
 CONTROLLER = 'controller'
 HELP, QUIT = 'this help', 'quit'

@@ -11,7 +11,7 @@ from rclpy.parameter_client import AsyncParameterClient
 from rclpy.task import Future
 from std_srvs.srv import Trigger
 
-from icir_control.nodes.keyboard_modes import Mode, modes_of
+from icir_control.nodes.keyboard.modes import Mode, modes_of
 
 LOOK_PERIOD = 0.2  # s between two looks at the graph
 ANSWER_TIMEOUT = 2.0  # s until an answer counts as lost

@@ -1,0 +1,28 @@
+"""The controller as a process."""
+
+from collections.abc import Sequence
+
+from icir_control.nodes.process import StopRequest, run_node
+
+
+def main(args: Sequence[str] | None = None) -> int:
+    """Run the controller until it is asked to stop.
+
+    Args:
+        args: Command line arguments with the program's name, those of the process by default.
+
+    Returns:
+        The exit status: 0 after a request to stop, 2 after an error in what was given.
+    """
+    return run_node('controller', args, _run)
+
+
+def _run(stop: StopRequest) -> None:
+    # Imported here, because it takes a second in which a request to stop is to be heard.
+    from icir_control.nodes.controller.node import ControllerNode
+
+    node = ControllerNode()
+    try:
+        node.run(stop)
+    finally:
+        node.close()

@@ -1,0 +1,147 @@
+"""The controller's node: a state comes in, the controller answers, everything else waits."""
+
+import gc
+import time
+
+from rclpy.node import Node
+
+from icir_control.control import Controller, Event
+from icir_control.dynamics import Model, load_urdf
+from icir_control.nodes.controller.configuration import MODEL, declare_config, new_parameters
+from icir_control.nodes.controller.new_start import StartDetector
+from icir_control.nodes.controller.requests import Requests
+from icir_control.nodes.controller.state_watch import StateWatch
+from icir_control.nodes.controller.telemetry import Telemetry
+from icir_control.nodes.model_file import find_model_file
+from icir_control.nodes.process import StopRequest
+from icir_control.nodes.transport import JointStatePublisher, JointStateSubscription, Waiter
+
+STATES = 'joint_states'
+COMMANDS = 'joint_commands'
+
+_WAIT = 0.1  # s, longest time until a request to stop is heard
+
+
+class ControllerNode(Node):
+    """Answers every state of the arm with a torque that repeats its header.
+
+    Everything is prepared and compiled when the constructor returns. A state that comes twice,
+    because its answer was lost or because time stands still, is answered with what was stored.
+    """
+
+    def __init__(self) -> None:
+        """Read the configuration, build the model, compile, and join the graph.
+
+        Raises:
+            IcirError: The parameters or the model are not valid; the message says what is.
+        """
+        super().__init__('controller')
+        parameters = new_parameters(self)
+        model = load_urdf(find_model_file(parameters.declare(MODEL)))
+        config = declare_config(parameters, model)
+        self._controller = Controller(model, config)
+        self._introduce(model)
+        self._warm_up()
+        parameters.watch(self._controller.update)
+
+        names = model.joint_names
+        self._states = JointStateSubscription(self, STATES, names)
+        self._commands = JointStatePublisher(self, COMMANDS, names)
+        self._starts = StartDetector(model.velocity_limit)
+        self._torque = self._controller.torque.copy()
+        self._answered: tuple[int, str] | None = None
+        self._telemetry = Telemetry(self, self._controller, names, parameters.values['base_frame'])
+        self._requests = Requests(
+            self, self._controller, names, parameters.values['base_frame'], self._settle
+        )
+        self._watch = StateWatch(self, self._states, self._controller)
+        self._waiter = Waiter(self, [self._states])
+
+    def run(self, stop: StopRequest) -> None:
+        """Answer states until a stop is requested.
+
+        Args:
+            stop: Looked at between two states.
+        """
+        stop.defer()
+        self.get_logger().info(f'ready; waiting for {self._watch.topic}')
+        # A collection takes as long as many ticks: the watch does it once a second instead.
+        gc.collect()
+        gc.freeze()
+        gc.disable()
+        try:
+            while not stop:
+                if self._waiter.wait(_WAIT) and self._states.take():
+                    self._answer()
+                else:
+                    self._watch.look()
+                self._tell()
+        finally:
+            gc.enable()
+
+    def close(self) -> None:
+        """Leave the graph."""
+        self._waiter.close()
+        self.destroy_node()
+
+    def _answer(self) -> None:
+        """Send the command for the present state, before anything else is done with it."""
+        states, controller = self._states, self._controller
+        stamp_ns, token = states.stamp_ns, states.token
+        if self._answered == (stamp_ns, token):
+            self._commands.publish(stamp_ns, token, effort=self._torque)
+            self._watch.hear()
+            return
+        position, velocity = states.position, states.velocity
+        reason = self._starts.reason(stamp_ns, token, position, velocity)
+        if reason:
+            if not self._watch.accept(token):
+                self._starts.forget()
+                return
+            controller.restart(stamp_ns * 1e-9, position, velocity)
+        self._torque[:] = controller.tick(stamp_ns * 1e-9, position, velocity)
+        self._commands.publish(stamp_ns, token, effort=self._torque)
+        self._answered = (stamp_ns, token)
+        self._watch.hear()
+        if reason:
+            self._telemetry.restart()
+            self.get_logger().info(
+                f'new start at {stamp_ns * 1e-9:.3f} s ({reason}), in mode {controller.mode}'
+            )
+        self._telemetry.publish(stamp_ns, token)
+
+    def _introduce(self, model: Model) -> None:
+        """Say what the model is, as the tutorial does."""
+        log = self.get_logger()
+        log.info(f'{model.name}: nq = {model.nq}, nv = {model.nv}, na = {model.na}')
+        rows = [('id', 'frame', 'parent joint', 'type')]
+        for i, frame in enumerate(model.frames):
+            rows.append((str(i), frame.name, model.joints[frame.parent].name, frame.type.name))
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        lines = ('  '.join(map(str.ljust, row, widths)).rstrip() for row in rows)
+        log.info('frames:\n' + '\n'.join(lines))
+
+    def _warm_up(self) -> None:
+        begin = time.monotonic()
+        self._controller.warm_up()
+        self.get_logger().info(f'compiled in {time.monotonic() - begin:.2f} s')
+
+    def _settle(self) -> None:
+        """Tell what a request has changed; the next tick may be far away."""
+        self._tell()
+        self._telemetry.publish_mode()
+
+    def _tell(self) -> None:
+        """Log what the controller has to say."""
+        for event in self._controller.take_events():
+            self._log(event)
+
+    def _log(self, event: Event) -> None:
+        # One line for each: rclpy ties a severity to the line that it comes from.
+        log = self.get_logger()
+        if event.level == 'error':
+            log.error(event.text)
+        elif event.level == 'warning':
+            log.warning(event.text)
+        else:
+            log.info(event.text)
