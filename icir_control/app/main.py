@@ -1,0 +1,113 @@
+"""The command line `icir_control`."""
+
+import sys
+from enum import StrEnum
+from importlib.metadata import version
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from icir_control.app.robot import DEFAULT_ROBOT, Robot, robot_names
+from icir_control.errors import IcirError
+
+REFUSED = 2
+INTERRUPTED = 130
+
+app = typer.Typer(
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={'help_option_names': ['-h', '--help']},
+    help='Torque control of a robot arm, simulated by MuJoCo, over ROS 2 topics.',
+)
+
+
+class Viewer(StrEnum):
+    """What is seen of the simulation."""
+
+    NONE = 'none'
+    WINDOW = 'window'
+    AUTO = 'auto'
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f'icir_control {version("icir_control")}')
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    show: Annotated[
+        bool,
+        typer.Option('--version', callback=_show_version, is_eager=True, help='Show the version.'),
+    ] = False,
+) -> None:
+    """Serve the options of the program itself."""
+
+
+@app.command()
+def sim(
+    robot: Annotated[
+        str, typer.Option(help=f'Robot that ships with the package: {", ".join(robot_names())}.')
+    ] = DEFAULT_ROBOT,
+    model: Annotated[
+        str, typer.Option(help='URDF: a path or a package:// URI.', show_default='of the file')
+    ] = '',
+    params_file: Annotated[
+        str, typer.Option(help='Parameter file of both nodes.', show_default='of the robot')
+    ] = '',
+    viewer: Annotated[
+        Viewer | None,
+        typer.Option(help="MuJoCo's window.", show_default='of the file'),
+    ] = None,
+    real_time_factor: Annotated[
+        float | None,
+        typer.Option(
+            help='Simulated seconds per second; 0: as fast as possible.',
+            show_default='of the file',
+        ),
+    ] = None,
+    free_run: Annotated[
+        bool,
+        typer.Option(
+            '--free-run', help='Step on the wall clock, also where no command answers the state.'
+        ),
+    ] = False,
+) -> None:
+    """Run the simulation, with the keyboard in this terminal; q or Ctrl-C ends it."""
+    from icir_control.app.sim import simulate
+
+    simulate(
+        Robot.of(robot, model=model, params_file=params_file),
+        viewer=viewer.value if viewer else None,
+        real_time_factor=real_time_factor,
+        free_run=free_run,
+    )
+
+
+@app.command()
+def demo(
+    output: Annotated[Path, typer.Option(help='Folder for the plots.')] = Path('results'),
+    report: Annotated[
+        Path | None, typer.Option(help='File for the figures, as JSON.', show_default='none')
+    ] = None,
+) -> None:
+    """Run every mode once, by itself, and measure: a table of figures, and plots."""
+    from icir_control.app.demo import run_demo
+
+    if not run_demo(output, report):
+        raise typer.Exit(1)
+
+
+def main() -> None:
+    """Run the command line of this process; an error of ours becomes a sentence and a status."""
+    try:
+        app()
+    except IcirError as error:
+        Console(stderr=True).print(f'icir_control: {error}', markup=False, highlight=False)
+        sys.exit(REFUSED)
+    except KeyboardInterrupt:
+        sys.exit(INTERRUPTED)

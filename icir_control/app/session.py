@@ -1,0 +1,95 @@
+"""Bridge and controller as one session: how they are called, and what a signal does."""
+
+import os
+import signal
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from types import FrameType
+
+from rich.console import Console
+from rich.text import Text
+
+from icir_control.app.children import Children
+from icir_control.app.robot import Robot
+from icir_control.errors import IcirError
+
+BRIDGE, CONTROLLER = 'mujoco_bridge', 'controller'
+_DISCOVERY = 'ROS_AUTOMATIC_DISCOVERY_RANGE'
+_SEVERITIES = {'[WARN]': 'yellow', '[ERROR]': 'red', '[FATAL]': 'red'}
+
+
+class ChildEndedError(IcirError):
+    """A node ended although nobody had asked it to."""
+
+    def __init__(self, name: str, status: int) -> None:
+        """Say which, and how."""
+        how = f'status {status}' if status >= 0 else f'signal {signal.Signals(-status).name}'
+        super().__init__(f'the {name} has ended ({how})')
+
+
+def stay_on_this_machine() -> None:
+    """Keep discovery to this machine, unless the user has said how far it goes."""
+    os.environ.setdefault(_DISCOVERY, 'LOCALHOST')
+
+
+def ros_arguments(node: str, robot: Robot, parameters: Mapping[str, object]) -> list[str]:
+    """Return a node's command line.
+
+    Args:
+        node: The node's name.
+        robot: Its model and parameter file.
+        parameters: What stands above the file, by name.
+    """
+    arguments = ['--ros-args', '--params-file', str(robot.params_file)]
+    overrides = dict(parameters)
+    if robot.overrides_model:
+        overrides['model'] = robot.model
+    for name, value in overrides.items():
+        # With the node's name: a bare one would stand below the file's own entry for the node.
+        arguments += ['-p', f'{node}:{name}:={_yaml(value)}']
+    return arguments
+
+
+def check_children(children: Children) -> None:
+    """Raise when a child has ended by itself.
+
+    Raises:
+        ChildEndedError: Names it.
+    """
+    if (child := children.ended()) is not None:
+        raise ChildEndedError(child.name, child.status)
+
+
+@contextmanager
+def signals_end_it() -> Iterator[None]:
+    """Let every signal that ends a program raise KeyboardInterrupt, once, as Ctrl-C does."""
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        for other in numbers:
+            signal.signal(other, signal.SIG_IGN)
+        raise KeyboardInterrupt
+
+    before = {number: signal.signal(number, interrupt) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def print_line(console: Console, name: str, line: str) -> None:
+    """Print one line of a node, with its name before it."""
+    severity = line.partition(' ')[0]
+    text = Text(f'{name:<13} ', style='dim')
+    text.append(line.removeprefix('[INFO] '), style=_SEVERITIES.get(severity, 'default'))
+    console.print(text, highlight=False, soft_wrap=True)
+
+
+def _yaml(value: object) -> str:
+    """Return a parameter's value as ROS's command line takes it."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, list | tuple):
+        return '[' + ', '.join(_yaml(entry) for entry in value) + ']'
+    return f"'{value}'" if isinstance(value, str) else repr(value)

@@ -1,0 +1,83 @@
+"""`icir_control sim`: bridge and controller as two processes, the keyboard in this terminal."""
+
+import os
+import sys
+import time
+
+import rclpy
+from rclpy.signals import SignalHandlerOptions
+from rich.console import Console
+
+from icir_control.app.children import Children
+from icir_control.app.robot import Robot
+from icir_control.app.session import (
+    BRIDGE,
+    CONTROLLER,
+    check_children,
+    print_line,
+    ros_arguments,
+    signals_end_it,
+    stay_on_this_machine,
+)
+from icir_control.nodes.keyboard import Keyboard
+
+_LOOK_PERIOD = 0.1  # s between two looks at the children, where there is no keyboard
+
+
+def simulate(
+    robot: Robot,
+    *,
+    viewer: str | None = None,
+    real_time_factor: float | None = None,
+    free_run: bool = False,
+) -> None:
+    """Run the simulation until the user ends it.
+
+    Args:
+        robot: The arm.
+        viewer: `none`, `window` or `auto`; None leaves it to the parameter file.
+        real_time_factor: Simulated seconds per second; None leaves it to the parameter file.
+        free_run: Whether the simulation runs on although no command answers its state.
+
+    Raises:
+        ChildEndedError: Bridge or controller ended by itself.
+    """
+    parameters: dict[str, object] = {}
+    if viewer is not None:
+        parameters['viewer'] = viewer
+    if real_time_factor is not None:
+        parameters['real_time_factor'] = float(real_time_factor)
+    if free_run:
+        parameters['lockstep'] = False
+    stay_on_this_machine()
+    console = Console(stderr=not sys.stdout.isatty())
+    console.print(_headline(robot), markup=False, highlight=False)
+    with signals_end_it(), Children(lambda *line: print_line(console, *line)) as children:
+        children.start(BRIDGE, 'bridge', ros_arguments(BRIDGE, robot, parameters))
+        children.start(CONTROLLER, 'controller', ros_arguments(CONTROLLER, robot, {}))
+        try:
+            if sys.stdin.isatty():
+                _serve_keys(console, children)
+            else:
+                console.print('no terminal, so no keys; a signal ends the simulation')
+                while children.all_run():
+                    time.sleep(_LOOK_PERIOD)
+        except KeyboardInterrupt:
+            return
+        check_children(children)
+
+
+def _serve_keys(console: Console, children: Children) -> None:
+    """Serve the keys until one says quit, a signal comes or a child has ended."""
+    rclpy.init(args=[], signal_handler_options=SignalHandlerOptions.NO)
+    node = rclpy.create_node('keyboard')
+    try:
+        Keyboard(node, sys.stdin, console).run(children.all_run)
+    finally:
+        node.destroy_node()
+        rclpy.shutdown()
+
+
+def _headline(robot: Robot) -> str:
+    domain = os.environ.get('ROS_DOMAIN_ID', '0')
+    return f'{robot.model} with {robot.params_file.name}, ROS domain {domain}'
