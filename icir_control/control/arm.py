@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from icir_control.control.record import as_placement
+from icir_control.control.kernels.record import as_placement
 from icir_control.dynamics import Model
 from icir_control.dynamics.kernels import placement_terms
 from icir_control.errors import ConfigurationError

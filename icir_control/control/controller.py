@@ -9,9 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from icir_control.control import kernels
 from icir_control.control.config import ControllerConfig, Mode
-from icir_control.control.law import Plan, Start, Tick
-from icir_control.control.laws.gravity import Gravity
-from icir_control.control.record import (
+from icir_control.control.kernels.record import (
     CUSTOM,
     JOINT_PATH,
     POSE_PATH,
@@ -21,6 +19,8 @@ from icir_control.control.record import (
     install_start,
     new_record,
 )
+from icir_control.control.law import Plan, Start, Tick
+from icir_control.control.laws.gravity import Gravity
 from icir_control.dynamics import Model
 from icir_control.dynamics.kernels import mass_matrix_of, nle_of
 from icir_control.errors import InvalidValueError, RefusedError

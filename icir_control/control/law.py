@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from icir_control.control.arm import Arm
 from icir_control.control.figure import Figure
-from icir_control.control.record import CUSTOM
+from icir_control.control.kernels.record import CUSTOM
 from icir_control.errors import RefusedError
 from icir_control.spatial import SE3, Motion
 from icir_control.trajectory import JointTrajectory, SE3Trajectory

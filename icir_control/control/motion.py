@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from icir_control.control.arm import Arm
+from icir_control.control.kernels.record import install_path, install_start, new_record
 from icir_control.control.kernels.tick import try_pose_path
 from icir_control.control.law import Plan, Start
-from icir_control.control.record import install_path, install_start, new_record
 from icir_control.errors import RefusedError
 from icir_control.spatial import SE3
 from icir_control.trajectory import JointTrajectory, SE3Trajectory

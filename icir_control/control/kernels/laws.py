@@ -13,8 +13,8 @@ from icir_control.control.kernels.linear import (
     product,
     rows_product,
 )
+from icir_control.control.kernels.record import FEED_FORWARD
 from icir_control.control.kernels.reference import MATCHED, pose_error
-from icir_control.control.record import FEED_FORWARD
 from icir_control.spatial.kernels import mat_t_vec, mat_vec
 
 VELOCITY = FEED_FORWARD.index('velocity')

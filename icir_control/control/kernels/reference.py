@@ -15,7 +15,7 @@ from icir_control.control.kernels.linear import (
     rows_product,
     transpose_product,
 )
-from icir_control.control.record import FEED_FORWARD, JOINT_PATH, POSE_PATH, TASK
+from icir_control.control.kernels.record import FEED_FORWARD, JOINT_PATH, POSE_PATH, TASK
 from icir_control.dynamics.kernels import placement_terms
 from icir_control.spatial.kernels import log3, mat_t_mat
 from icir_control.trajectory.kernels import (

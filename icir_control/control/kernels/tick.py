@@ -11,8 +11,8 @@ from icir_control.control.kernels.laws import (
     task_law,
 )
 from icir_control.control.kernels.linear import smallest_singular_value
+from icir_control.control.kernels.record import FLOAT, GRAVITY, IMPEDANCE, JOINT, TASK
 from icir_control.control.kernels.reference import advance_reference, follow_pose, look_ahead
-from icir_control.control.record import FLOAT, GRAVITY, IMPEDANCE, JOINT, TASK
 from icir_control.dynamics.kernels import frame_terms, mass_matrix_of, nle_of, terms
 from icir_control.trajectory.kernels import pose_at
 

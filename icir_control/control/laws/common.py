@@ -3,7 +3,7 @@
 import numpy as np
 
 from icir_control.control.figure import Figure
-from icir_control.control.record import FEED_FORWARD
+from icir_control.control.kernels.record import FEED_FORWARD
 from icir_control.trajectory import PROFILES
 
 DURATION = Figure(

@@ -5,6 +5,7 @@ from typing import ClassVar
 import numpy as np
 
 from icir_control.control.figure import Figure
+from icir_control.control.kernels.record import FLOAT
 from icir_control.control.law import Law, Plan, Start
 from icir_control.control.laws.common import (
     SINGULARITY,
@@ -12,7 +13,6 @@ from icir_control.control.laws.common import (
     STOP_TIME,
     write_singularity,
 )
-from icir_control.control.record import FLOAT
 from icir_control.trajectory import SE3Trajectory
 
 

@@ -5,8 +5,8 @@ from typing import ClassVar
 import numpy as np
 
 from icir_control.control.figure import Figure
+from icir_control.control.kernels.record import GRAVITY
 from icir_control.control.law import Law
-from icir_control.control.record import GRAVITY
 
 
 class Gravity(Law):

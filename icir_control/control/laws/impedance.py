@@ -5,10 +5,10 @@ from typing import ClassVar
 import numpy as np
 
 from icir_control.control.figure import Figure
+from icir_control.control.kernels.record import IMPEDANCE
 from icir_control.control.law import Law, Plan, Start
 from icir_control.control.laws.common import DURATION, PROFILE, SINGULARITY, STOP_TIME
 from icir_control.control.motion import plan_pose_motion
-from icir_control.control.record import IMPEDANCE
 from icir_control.spatial import SE3
 from icir_control.trajectory import SE3Trajectory
 

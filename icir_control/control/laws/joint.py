@@ -8,10 +8,10 @@ from numpy.typing import NDArray
 
 from icir_control.control.arm import Arm
 from icir_control.control.figure import PER_JOINT, Figure
+from icir_control.control.kernels.record import FEED_FORWARD, JOINT
 from icir_control.control.law import Law, Plan, Start
 from icir_control.control.laws.common import DURATION, FEED_FORWARD_FIGURE, PROFILE
 from icir_control.control.motion import plan_joint_motion
-from icir_control.control.record import FEED_FORWARD, JOINT
 from icir_control.errors import ConfigurationError
 
 

@@ -5,6 +5,7 @@ from typing import ClassVar
 import numpy as np
 
 from icir_control.control.figure import Figure
+from icir_control.control.kernels.record import FEED_FORWARD, TASK
 from icir_control.control.law import Law, Plan, Start
 from icir_control.control.laws.common import (
     DURATION,
@@ -15,7 +16,6 @@ from icir_control.control.laws.common import (
     write_singularity,
 )
 from icir_control.control.motion import plan_pose_motion
-from icir_control.control.record import FEED_FORWARD, TASK
 from icir_control.spatial import SE3
 
 

@@ -1,0 +1,108 @@
+"""The modes that yield: gravity, float and impedance under pushes."""
+
+import numpy as np
+import pytest
+from closed_loop import HOME, ClosedLoop
+
+from icir_control.spatial import log3
+
+TOOL = 'end_effector_link'
+
+
+def pushed(loop, wrench_world, seconds: float):
+    """Push the tool with a constant wrench in world axes; its motion (m, rad vector)."""
+    before = loop.placement
+
+    def push(_: int) -> None:
+        R = loop.placement.rotation.T
+        loop.world.push(TOOL, np.concatenate([R @ wrench_world[:3], R @ wrench_world[3:]]))
+
+    loop.run(round(seconds / 1e-3), push)
+    loop.world.clear_push(TOOL)
+    after = loop.placement
+    turn = before.rotation @ log3(before.rotation.T @ after.rotation)
+    return after.translation - before.translation, turn
+
+
+@pytest.mark.parametrize('axis', range(3))
+def test_impedance_yields_to_a_force_by_its_stiffness(axis):
+    loop = ClosedLoop(start=HOME)
+    loop.go('impedance', 1.0)
+    wrench = np.zeros(6)
+    wrench[axis] = 5.0
+    moved, _ = pushed(loop, wrench, 3.0)
+    np.testing.assert_allclose(moved, wrench[:3] / 500.0, atol=0.005 * 0.01)
+
+
+@pytest.mark.parametrize('axis', range(3))
+def test_impedance_yields_to_a_torque_by_its_stiffness(axis):
+    loop = ClosedLoop(start=HOME)
+    loop.go('impedance', 1.0)
+    wrench = np.zeros(6)
+    wrench[3 + axis] = 0.5
+    _, turned = pushed(loop, wrench, 3.0)
+    np.testing.assert_allclose(turned, wrench[3:] / 20.0, atol=0.005 * 0.025)
+
+
+def test_impedance_axes_are_the_tools_where_asked():
+    """Soft along the tool's z alone: a push along it moves, one across it hardly."""
+    loop = ClosedLoop(
+        start=HOME,
+        modes__impedance__stiffness=[2000.0, 2000.0, 200.0, 50.0, 50.0, 50.0],
+        modes__impedance__axes='tool',
+    )
+    loop.go('impedance', 0.5)
+    R = loop.placement.rotation
+    moved, _ = pushed(loop, np.concatenate([5.0 * R[:, 2], np.zeros(3)]), 4.0)
+    np.testing.assert_allclose(R.T @ moved, [0.0, 0.0, 5.0 / 200.0], atol=2e-4)
+
+
+def test_impedance_comes_back():
+    loop = ClosedLoop(start=HOME)
+    loop.go('impedance', 0.5)
+    before = loop.placement
+    pushed(loop, np.array([5.0, 3.0, -4.0, 0.1, 0.0, 0.2]), 1.0)
+    loop.run(4000)
+    assert np.linalg.norm(loop.placement.translation - before.translation) < 1e-6
+
+
+@pytest.mark.parametrize('axis', range(3))
+def test_float_follows_a_hand_and_keeps_its_orientation(axis):
+    loop = ClosedLoop(start=HOME)
+    loop.go('float', 0.5)
+    wrench = np.zeros(6)
+    wrench[axis] = 10.0
+    moved, turned = pushed(loop, wrench, 1.0)
+    assert 0.015 < moved[axis] < 0.250
+    assert np.linalg.norm(turned) < 5e-3
+    loop.run(2000)
+    assert np.abs(loop.v).max() < 1e-6, 'it rests after the push'
+
+
+def test_float_at_the_singular_upright_pose_stays_calm():
+    loop = ClosedLoop()
+    loop.go('float', 0.5)
+    pushed(loop, np.array([3.0, 2.0, 0.0, 0.0, 0.0, 0.0]), 1.0)
+    recording = loop.run(2000)
+    assert np.isfinite(recording.array('q')).all()
+    assert np.abs(recording.array('v')[-1]).max() < 0.05
+
+
+def test_gravity_holds_the_arm_up_and_lets_motion_die():
+    loop = ClosedLoop(start=HOME)
+    loop.go('gravity', 1.0)
+    np.testing.assert_allclose(loop.q, HOME, atol=1e-9)
+    pushed(loop, np.array([0.0, 5.0, 0.0, 0.0, 0.0, 0.0]), 0.2)
+    speed = np.abs(loop.v).max()
+    assert speed > 0.05
+    loop.run(1000)
+    assert np.abs(loop.v).max() < 2.0 * np.exp(-2.0) * speed
+
+
+def test_without_damping_gravity_never_stops_the_arm():
+    """The tutorial's: the acceleration is zero, so the speed stays."""
+    loop = ClosedLoop(start=HOME, modes__gravity__damping_rate=0.0)
+    pushed(loop, np.array([0.0, 5.0, 0.0, 0.0, 0.0, 0.0]), 0.1)
+    before = loop.v.copy()
+    loop.run(200)
+    np.testing.assert_allclose(loop.v, before, atol=1e-6)

@@ -1,0 +1,133 @@
+"""The configuration: what it accepts, and what it says of what it does not."""
+
+import numpy as np
+import pytest
+from closed_loop import changed, model_of, parameters_of
+
+from icir_control.control import ControllerConfig, Law
+from icir_control.errors import ConfigurationError, UnknownNameError
+
+
+def config_of(**changes):
+    return ControllerConfig.from_parameters(changed(parameters_of(), **changes), model_of())
+
+
+def test_shipped_configuration_is_the_tutorials():
+    config = config_of()
+    assert {mode.key: name for name, mode in config.modes.items()} == {
+        'g': 'gravity',
+        'h': 'home',
+        'a': 'ready',
+        'k': 'down',
+        'v': 'float',
+        'i': 'impedance',
+    }
+    assert config.initial_mode == 'gravity'
+    np.testing.assert_array_equal(config.gains.joint_kp, np.full(6, 40000.0))
+    np.testing.assert_array_equal(config.gains.joint_kd, np.full(6, 400.0))
+    np.testing.assert_allclose(config.gains.task_kd, 2 * np.sqrt([5e3] * 3 + [5e4] * 3))
+    np.testing.assert_allclose(
+        np.degrees(config.modes['home'].law.target), [0, 45, 90, 0, 45, -90]
+    )
+
+
+BAD = {
+    'unknown law': (
+        {'modes__home__law': 'joints'},
+        r"modes\.home\.law: unknown law 'joints'.*task",
+    ),
+    'law class': ({'modes__home__law': 'math:pi'}, 'not a class derived from'),
+    'law module': ({'modes__home__law': 'no_such.module:L'}, 'cannot be loaded'),
+    'duplicate key': ({'modes__home__key': 'g'}, r"modes\.home\.key = 'g' is already .*gravity"),
+    'duplicate mode': ({'mode_names': ['home', 'home']}, 'not in mode_names|twice'),
+    'no token': ({'mode_names': ['go-home']}, 'not in mode_names|no ROS token'),
+    'boolean key': ({'modes__home__key': True}, r'modes\.home\.key was read by YAML.*quotes'),
+    'long key': ({'modes__home__key': 'hh'}, 'one character'),
+    'negative gain': ({'joint_gains__kp': [-1.0] * 6}, r'joint_gains\.kp.*6 finite.*at least 0'),
+    'short gain': ({'joint_gains__kp': [1.0] * 5}, r'joint_gains\.kp.*6 finite numbers'),
+    'gain that is a word': ({'task_gains__kp': 'stiff'}, r'task_gains\.kp'),
+    'NaN gain': ({'task_gains__kd': [np.nan] * 6}, r'task_gains\.kd'),
+    'target outside limits': (
+        {'modes__home__target_deg': [0.0, 170.0, 0.0, 0.0, 0.0, 0.0]},
+        r'modes\.home: target_deg has joint_2 at .* outside',
+    ),
+    'missing target': ({'modes__home__target_deg': None}, r'modes\.home\.target_deg is missing'),
+    'negative duration': ({'modes__down__duration': -2.0}, r'modes\.down\.duration = -2\.0'),
+    'unknown figure': ({'modes__home__target_degs': [0.0]}, r'unknown parameter.*target_deg'),
+    'unknown parameter': ({'gains': 1.0}, 'unknown parameter gains'),
+    'unknown gain': ({'joint_gains__ki': [1.0]}, r'unknown parameter joint_gains\.ki'),
+    'initial mode': ({'initial_mode': 'rest'}, r"initial_mode = 'rest'.*gravity, home"),
+    'schedule mode': ({'schedule': ['1.0 away']}, "no mode 'away'"),
+    'schedule time': ({'schedule': ['soon home']}, 'expected a simulation time'),
+    'schedule words': ({'schedule': ['1.0 home now']}, 'expected a simulation time'),
+    'negative schedule': ({'schedule': ['-1.0 home']}, 'expected a simulation time'),
+    'profile': ({'modes__home__profile': 'linear'}, 'one of cubic, quintic'),
+    'mode not listed': ({'modes__extra__law': 'joint'}, r'modes\.extra is described but not'),
+    'stiffness': ({'modes__impedance__stiffness': [1.0] * 5 + [-1.0]}, r'impedance\.stiffness'),
+}
+
+
+@pytest.mark.parametrize('case', BAD)
+def test_bad_configuration_is_refused(case):
+    changes, message = BAD[case]
+    with pytest.raises(ConfigurationError, match=message):
+        config_of(**changes)
+
+
+@pytest.mark.parametrize('name', ['go-home', '2nd', 'a__b', '', 'ho me', 'end_'])
+def test_mode_names_are_ros_tokens(name):
+    parameters = parameters_of()
+    parameters['mode_names'].append(name)
+    parameters['modes'][name] = {'key': 'x', 'law': 'gravity'}
+    with pytest.raises(ConfigurationError, match='ROS token'):
+        ControllerConfig.from_parameters(parameters, model_of())
+
+
+def test_mode_named_twice_is_refused():
+    parameters = parameters_of()
+    parameters['mode_names'].append('home')
+    with pytest.raises(ConfigurationError, match="'home' twice"):
+        ControllerConfig.from_parameters(parameters, model_of())
+
+
+def test_frames_that_do_not_fit_are_refused():
+    with pytest.raises(UnknownNameError, match='end_effector_link'):
+        config_of(end_effector_frame='gripper')
+    with pytest.raises(ConfigurationError, match='moves with joint'):
+        config_of(base_frame='forearm_link')
+
+
+def test_integers_do_where_numbers_are_meant():
+    config = config_of(modes__home__duration=3, joint_gains__kp=[400] * 6)
+    assert config.modes['home'].law.figures['duration'] == 3.0
+    np.testing.assert_array_equal(config.gains.joint_kd, np.full(6, 40.0))
+
+
+def test_schedule_is_sorted_by_time():
+    config = config_of(schedule=['4.0 down', '1.5 home'])
+    assert [(entry.time, entry.mode) for entry in config.schedule] == [
+        (1.5, 'home'),
+        (4.0, 'down'),
+    ]
+
+
+def test_update_is_all_or_nothing():
+    config = config_of()
+    newer = config.updated({'joint_gains.kp': [100.0] * 6, 'modes.home.duration': 4.0})
+    np.testing.assert_array_equal(newer.gains.joint_kd, np.full(6, 20.0))
+    assert newer.modes['home'].law.figures['duration'] == 4.0
+    assert config.modes['home'].law.figures['duration'] == 2.0
+    with pytest.raises(ConfigurationError, match='duration'):
+        config.updated({'joint_gains.kp': [100.0] * 6, 'modes.home.duration': 0.0})
+    with pytest.raises(ConfigurationError, match='cannot change while'):
+        config.updated({'initial_mode': 'home'})
+
+
+class HoldStill(Law):
+    """A law that a user might write."""
+
+
+def test_a_users_law_is_found_by_its_module():
+    name = f'{HoldStill.__module__}:HoldStill'
+    config = config_of(modes__gravity={'key': 'g', 'law': name})
+    assert isinstance(config.modes['gravity'].law, HoldStill)

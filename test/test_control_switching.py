@@ -1,0 +1,207 @@
+"""Switching: at any instant, between any two modes, without a torque that anybody would feel."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+from closed_loop import HOME, READY, UPRIGHT, ClosedLoop, model_of
+
+from icir_control.errors import InvalidValueError, RefusedError
+from icir_control.spatial import SE3
+
+MODES = ('gravity', 'home', 'ready', 'down', 'float', 'impedance')
+PAIRS = list(product(MODES, MODES))
+LIMIT = model_of().effort_limit
+INSTANTS = np.linspace(0.05, 1.95, 20)
+
+
+def restart(loop, q) -> None:
+    loop.world.reset(q)
+    loop.world.read(loop.q, loop.v, loop.effort)
+    loop.controller.restart(loop.time, loop.q, loop.v)
+    loop.run(1)
+
+
+def switch(loop, mode: str, steps: int) -> bool:
+    """Switch and run on; False where the switch was refused, and then nothing has changed."""
+    controller = loop.controller
+    before = loop.recording.torque_unsaturated[-1]
+    running = controller.mode
+    reference = controller.position_reference.copy()
+    try:
+        controller.select(mode)
+    except RefusedError:
+        assert controller.mode == running
+        np.testing.assert_array_equal(controller.position_reference, reference)
+        taken = False
+    else:
+        assert controller.mode == mode
+        taken = True
+    torque = np.vstack([before, loop.run(steps).array('torque_unsaturated')])
+    assert (np.abs(torque) <= LIMIT).all(), f'{running} -> {mode}: saturated'
+    change = np.abs(np.diff(torque, axis=0))
+    worst = np.unravel_index(np.argmax(change / LIMIT), change.shape)
+    assert (change < 0.5 * LIMIT).all(), (
+        f'{running} -> {mode}: joint {worst[1] + 1} jumps by {change[worst]:.3g} N m'
+    )
+    return taken
+
+
+@pytest.fixture(scope='module')
+def loop():
+    return ClosedLoop(start=HOME)
+
+
+@pytest.mark.parametrize(('first', 'second'), PAIRS)
+def test_switch_at_rest(loop, first, second):
+    restart(loop, HOME)
+    loop.go(first, 2.5)
+    assert np.abs(loop.v).max() < 1e-6
+    assert switch(loop, second, 500)
+
+
+@pytest.mark.parametrize(('first', 'second'), PAIRS)
+def test_switch_in_motion(loop, first, second):
+    """The first mode is entered from a moving arm, the second 50 ms to 2 s later."""
+    taken = 0
+    for instant in INSTANTS:
+        restart(loop, READY)
+        loop.go('home', 0.8)
+        assert np.abs(loop.v).max() > 0.1
+        switch(loop, first, round(instant / 1e-3))
+        taken += switch(loop, second, 150)
+    assert taken == len(INSTANTS)
+
+
+@pytest.mark.parametrize('second', MODES)
+def test_switch_on_the_way_from_the_singular_upright_pose(loop, second):
+    taken = 0
+    for instant in INSTANTS:
+        restart(loop, UPRIGHT)
+        loop.go('home', instant)
+        taken += switch(loop, second, 300)
+    if second == 'down':
+        assert 0 < taken < len(INSTANTS), 'near the singularity refused, later not'
+    else:
+        assert taken == len(INSTANTS)
+
+
+def test_down_at_the_upright_pose_is_refused_and_nothing_moves(loop):
+    restart(loop, UPRIGHT)
+    loop.run(100)
+    before = loop.q.copy()
+    with pytest.raises(RefusedError, match='singularity'):
+        loop.controller.select('down')
+    assert loop.controller.mode == 'gravity'
+    loop.run(500)
+    np.testing.assert_array_equal(loop.q, before)
+
+
+def test_down_until_it_is_refused(loop):
+    restart(loop, HOME)
+    for _ in range(20):
+        before = loop.placement
+        try:
+            loop.go('down', 2.2)
+        except RefusedError as error:
+            refusal = str(error)
+            break
+        moved = loop.placement.translation - before.translation
+        np.testing.assert_allclose(moved, [0.0, 0.0, -0.05], atol=1e-8)
+    assert 'singularity' in refusal or 'limits' in refusal
+    before = loop.q.copy()
+    loop.run(300)
+    np.testing.assert_allclose(loop.q, before, atol=1e-10)
+
+
+def test_reference_of_a_switch_is_the_present_reference(loop):
+    """From one joint motion to another neither position nor velocity jumps."""
+    restart(loop, READY)
+    loop.go('home', 0.8)
+    q, v = loop.controller.position_reference.copy(), loop.controller.velocity_reference.copy()
+    recording = loop.go('ready', 0.01)
+    first = recording.array('q_reference')[0]
+    np.testing.assert_allclose(first, q + 1e-3 * v, atol=2e-5)
+
+
+def test_unknown_mode_and_early_select_are_refused(loop):
+    restart(loop, HOME)
+    with pytest.raises(RefusedError, match='unknown mode .*gravity, home'):
+        loop.controller.select('rest')
+    fresh = type(loop.controller)(loop.model, loop.controller.config)
+    with pytest.raises(RefusedError, match='no state'):
+        fresh.select('home')
+
+
+def test_target_joints(loop):
+    restart(loop, HOME)
+    with pytest.raises(RefusedError, match='takes no joint target'):
+        loop.controller.set_target_joints(READY)
+    loop.go('home', 0.1)
+    loop.controller.set_target_joints(READY)
+    loop.run(2500)
+    np.testing.assert_allclose(loop.q, READY, atol=1e-9)
+    with pytest.raises(RefusedError, match='joint_2'):
+        loop.controller.set_target_joints([0.0, 3.0, 0.0, 0.0, 0.0, 0.0])
+    with pytest.raises(InvalidValueError, match='6 finite numbers'):
+        loop.controller.set_target_joints([0.0, np.nan, 0.0, 0.0, 0.0, 0.0])
+
+
+@pytest.mark.parametrize('mode', ['down', 'impedance'])
+def test_target_pose(loop, mode):
+    restart(loop, HOME)
+    loop.go(mode, 2.5)
+    now = loop.controller.current_pose
+    goal = SE3(now.rotation, now.translation + [0.02, 0.03, 0.04])
+    loop.controller.set_target_pose(goal)
+    loop.run(5000)
+    np.testing.assert_allclose(
+        loop.controller.current_pose.translation, goal.translation, atol=1e-6
+    )
+    with pytest.raises(RefusedError, match='singularity|limits'):
+        loop.controller.set_target_pose(SE3(now.rotation, now.translation + [2.0, 0.0, 0.0]))
+
+
+def test_a_motion_too_fast_for_a_joint_is_lengthened_and_says_so():
+    loop = ClosedLoop(modes__home__duration=0.5)
+    recording = loop.go('home', 2.5)
+    events = loop.controller.take_events()
+    assert any('instead of 0.5 s' in event.text for event in events)
+    limits = loop.model.velocity_limit
+    assert (np.abs(recording.array('v')) <= limits * (1 + 1e-6)).all()
+    np.testing.assert_allclose(loop.q, HOME, atol=1e-9)
+
+
+def test_schedule_runs_by_simulation_time():
+    loop = ClosedLoop(start=HOME, schedule=['0.5 ready', '3.0 down'])
+    modes = []
+    for _ in range(3500):
+        loop.step()
+        modes.append(loop.controller.mode)
+    # One tick has run before: tick k of this list has the time (k + 1) ms.
+    assert modes[498:500] == ['gravity', 'ready']
+    assert modes[2998:3000] == ['ready', 'down']
+
+
+def test_scheduled_mode_that_is_refused_says_so():
+    loop = ClosedLoop(schedule=['0.1 down'])
+    loop.run(200)
+    assert loop.controller.mode == 'gravity'
+    assert any('down refused' in event.text for event in loop.controller.take_events())
+
+
+def test_restart_skips_what_the_schedule_had_before():
+    loop = ClosedLoop(start=HOME, schedule=['0.1 ready'])
+    loop.controller.restart(5.0, loop.q, loop.v)
+    loop.controller.tick(5.0, loop.q, loop.v)
+    assert loop.controller.mode == 'gravity'
+
+
+def test_gains_change_between_ticks(loop):
+    restart(loop, HOME)
+    loop.go('home', 2.5)
+    held = loop.controller.torque.copy()
+    loop.controller.update({'joint_gains.kp': [100.0] * 6, 'joint_gains.kd': [30.0] * 6})
+    loop.run(1)
+    np.testing.assert_allclose(loop.controller.torque, held, atol=1e-6)
+    loop.controller.update({'joint_gains.kp': [40000.0] * 6, 'joint_gains.kd': []})
