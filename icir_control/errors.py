@@ -72,3 +72,28 @@ class DivergenceError(SimulationError):
             f'the simulation diverged at {time_s:.6g} s: {quantity} of joint {joint!r} is huge or '
             'not a number; a reset of the simulation starts it again'
         )
+
+
+class ModelMismatchError(IcirError):
+    """The dynamics model and the simulated one differ, although they come from one URDF.
+
+    Attributes:
+        quantity: What was compared.
+        joint: The joint at which they differ most.
+    """
+
+    def __init__(self, quantity: str, joint: str, ours: float, theirs: float) -> None:
+        """State the quantity, the joint and both values.
+
+        Args:
+            quantity: What was compared, in words.
+            joint: The joint at which they differ most.
+            ours: The value of the dynamics model.
+            theirs: The value of the simulation.
+        """
+        self.quantity = quantity
+        self.joint = joint
+        super().__init__(
+            f'the model and the simulation differ: {quantity} at joint {joint!r} is {ours:.9g} in'
+            f' the dynamics model and {theirs:.9g} in MuJoCo; both must describe the same arm'
+        )

@@ -28,8 +28,9 @@ class JointStateSubscription:
         fields: Sequence[str] = ('position', 'velocity'),
         *,
         plain: bool = False,
+        qos: QoSProfile = SUBSCRIBED,
     ) -> None:
-        """Create the subscription, best effort and with a queue of one.
+        """Create the subscription; by default best effort and with a queue of one.
 
         Args:
             node: The node that subscribes.
@@ -38,6 +39,7 @@ class JointStateSubscription:
             fields: Those of `position`, `velocity`, `effort` that a message must fill.
             plain: Go through the public executor and the client library's own decoding: the
                 reference that tests compare the fast path with.
+            qos: For one who wants every message instead of the newest.
         """
         self.is_native = has_native_parts() and not plain
         self._decoder = JointStateDecoder(names, fields, plain=plain)
@@ -47,11 +49,16 @@ class JointStateSubscription:
             JointState,
             topic,
             self._deliver,
-            SUBSCRIBED,
+            qos,
             callback_group=group,
             raw=True,
         )
         self._take_message = self.subscription.handle.take_message if self.is_native else None
+
+    @property
+    def topic_name(self) -> str:
+        """The full name of the topic."""
+        return self.subscription.topic_name
 
     @property
     def is_delivered(self) -> bool:

@@ -1,7 +1,7 @@
 """Waits for the hot topics, and serves everything slow of the node between two ticks."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
@@ -47,12 +47,13 @@ class Waiter:
         """Wait for a message on a hot topic.
 
         Args:
-            timeout_s: Longest time to wait, wall clock [s].
+            timeout_s: Longest time to wait, wall clock [s]; not at all when negative.
 
         Returns:
             True when there may be a message to take. False when the time is over or another
             callback of the node ran: what the caller waits for may have changed.
         """
+        timeout_s = max(timeout_s, 0.0)
         if not self._is_native:
             self._executor.spin_once(timeout_s)
             return any(subscription.is_delivered for subscription in self._subscriptions)
@@ -64,6 +65,15 @@ class Waiter:
             if timeout_s <= 0.0:
                 return False
         return self._wait_all(timeout_s)
+
+    def serve_until(self, is_done: Callable[[], bool]) -> None:
+        """Run callbacks of the node, those that were suspended first, until a condition holds.
+
+        Args:
+            is_done: The condition, which a callback brings about.
+        """
+        while not is_done():
+            self._executor.spin_once(0.0)
 
     def close(self) -> None:
         """Give the node up."""
@@ -107,7 +117,7 @@ class Waiter:
         ):
             for handle in handles:
                 add(handle)
-        wait_set.wait(int(max(timeout_s, 0.0) * _NANOSECONDS))
+        wait_set.wait(int(timeout_s * _NANOSECONDS))
         is_slow_ready = any(map(wait_set.get_ready_entities, _SLOW_KINDS)) or any(
             wait_set.is_ready('subscription', count + i) for i in range(len(slow))
         )

@@ -1,0 +1,162 @@
+"""The bridge's parameters: names, kinds, units, defaults and ranges."""
+
+from icir_control.control.figure import PER_JOINT, Figure
+
+MODEL = Figure(
+    'model',
+    'string',
+    'package://icir_control/urdf/gen3_6dof.urdf',
+    description='URDF of the robot, a path or a package:// URI',
+    running=False,
+)
+
+FIGURES = (
+    Figure('base_frame', 'string', 'base_link', description='root frame', running=False),
+    Figure(
+        'end_effector_frame',
+        'string',
+        'end_effector_link',
+        description='frame that is controlled, and that carries a payload',
+        running=False,
+    ),
+    Figure(
+        'timestep',
+        'float',
+        0.001,
+        unit='s',
+        description='control period and step of the physics',
+        lower=1e-5,
+        upper=0.02,
+        running=False,
+    ),
+    Figure(
+        'initial_configuration_deg',
+        'float_array',
+        (),
+        unit='deg',
+        description='joint angles at the start and after a reset, none means zero (taken over at'
+        ' a reset)',
+        length=PER_JOINT,
+        may_be_empty=True,
+    ),
+    Figure(
+        'lockstep',
+        'bool',
+        True,
+        description='step only with the command that answers the present state',
+        running=False,
+    ),
+    Figure(
+        'real_time_factor',
+        'float',
+        1.0,
+        description='simulated seconds per second of wall time, 0 is as fast as possible',
+        lower=0.0,
+    ),
+    Figure(
+        'command_timeout',
+        'float',
+        0.5,
+        unit='s',
+        description='silence after which the controller is missed: wall time in lockstep,'
+        ' simulation time without',
+        lower=1e-3,
+        running=False,
+    ),
+    Figure(
+        'viewer',
+        'string',
+        'auto',
+        description="MuJoCo's window; auto opens it where there is a display",
+        choices=('none', 'window', 'auto'),
+        running=False,
+    ),
+    Figure(
+        'external_wrench_hold',
+        'float',
+        0.1,
+        unit='s',
+        description='simulation time for which an external wrench acts',
+        lower=1e-6,
+        upper=3600.0,
+    ),
+    Figure(
+        'on_divergence',
+        'string',
+        'hold',
+        description='what happens when the physics diverges',
+        choices=('hold', 'reset'),
+        running=False,
+    ),
+    Figure(
+        'publish_clock',
+        'bool',
+        True,
+        description='publish /clock; false where two bridges share a graph',
+        running=False,
+    ),
+)
+
+PLANT_FIGURES = (
+    Figure(
+        'mass_scale',
+        'float',
+        1.0,
+        description='factor on mass and inertia of every moving link',
+        lower=1e-3,
+        running=False,
+    ),
+    Figure(
+        'joint_damping',
+        'float',
+        0.0,
+        unit='N m s/rad',
+        description='viscous friction added at every joint',
+        lower=0.0,
+        running=False,
+    ),
+    Figure(
+        'joint_friction',
+        'float',
+        0.0,
+        unit='N m',
+        description='Coulomb friction added at every joint',
+        lower=0.0,
+        running=False,
+    ),
+    Figure(
+        'payload_mass',
+        'float',
+        0.0,
+        unit='kg',
+        description='point mass at the end effector',
+        lower=0.0,
+        running=False,
+    ),
+    Figure(
+        'velocity_noise',
+        'float',
+        0.0,
+        unit='rad/s',
+        description='standard deviation of the measured velocity',
+        lower=0.0,
+        running=False,
+    ),
+    Figure(
+        'noise_seed',
+        'int',
+        0,
+        description='the same seed gives the same noise',
+        lower=0,
+        running=False,
+    ),
+    Figure(
+        'delay_steps',
+        'int',
+        0,
+        description='control periods between a command and its effect',
+        lower=0,
+        upper=3,
+        running=False,
+    ),
+)

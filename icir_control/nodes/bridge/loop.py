@@ -1,0 +1,297 @@
+"""What lockstep and free-running share: publish a state, take its answer, step the world."""
+
+import math
+import secrets
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Protocol
+
+import numpy as np
+
+from icir_control.errors import DivergenceError
+from icir_control.nodes.bridge.gate import CommandGate
+from icir_control.nodes.bridge.housekeeping import Housekeeping
+from icir_control.nodes.bridge.pacer import Pacer
+from icir_control.nodes.bridge.pushes import PushSchedule
+from icir_control.nodes.bridge.statistics import Statistics
+from icir_control.nodes.transport import JointStatePublisher, JointStateSubscription, Waiter
+from icir_control.simulation import World
+
+# How often a state is published again while it waits for its answer [s of wall time].
+REPEAT_PERIOD = 0.1
+_TOKEN_BYTES = 8
+
+
+class Log(Protocol):
+    """Where a loop says what a user should know."""
+
+    def info(self, message: str) -> object:
+        """Say what is as it should be."""
+
+    def warning(self, message: str) -> object:
+        """Say what a user may have to do something about."""
+
+    def error(self, message: str) -> object:
+        """Say what went wrong."""
+
+
+class Loop(ABC):
+    """Owns simulation time: nothing else steps the world.
+
+    Attributes:
+        world: The simulation.
+        gate: Which commands are admitted.
+        pacer: When a tick may begin.
+        pushes: Wrenches by simulation time.
+        housekeeping: What is done now and then by wall time.
+        statistics: Counters.
+        initial_configuration: (n,) where a reset places the robot [rad or m].
+        is_paused: Whether time stands still on request; set by `pause`.
+        rival: Who else speaks where only one may, in words; empty when nobody does; set by
+            `note_rival`.
+        divergence: Why the physics stands, in words; empty when it does not.
+        is_silent: Whether commands stay out for longer than `command_timeout`.
+    """
+
+    def __init__(
+        self,
+        world: World,
+        states: JointStatePublisher,
+        commands: JointStateSubscription,
+        waiter: Waiter,
+        *,
+        lockstep: bool,
+        real_time_factor: float,
+        command_timeout: float,
+        initial_configuration: np.ndarray,
+        reset_on_divergence: bool,
+        missing: Callable[[], str],
+        log: Log,
+    ) -> None:
+        """Put the parts together; `open_run` starts.
+
+        Args:
+            world: The simulation.
+            states: Where the state goes.
+            commands: Where its answer comes from.
+            waiter: Waits for the answer, and serves the node meanwhile.
+            lockstep: Whether only the answer to the present state is admitted.
+            real_time_factor: Simulated seconds per second of wall time, 0 as fast as possible.
+            command_timeout: Silence after which the controller is missed [s].
+            initial_configuration: (n,) where a reset places the robot [rad or m].
+            reset_on_divergence: Whether a diverged world is reset at once, or held.
+            missing: Says who should have sent commands.
+            log: Where messages for the user go.
+        """
+        self.world = world
+        self.gate = CommandGate(lockstep=lockstep)
+        self.pacer = Pacer(world.timestep_ns * 1e-9, real_time_factor)
+        self.pushes = PushSchedule(world.push, world.clear_push)
+        self.housekeeping = Housekeeping()
+        self.statistics = Statistics()
+        self.initial_configuration = initial_configuration
+        self.is_paused = False
+        self.rival = ''
+        self.divergence = ''
+        self.is_silent = False
+        self._states = states
+        self._commands = commands
+        self._waiter = waiter
+        self._timeout = command_timeout
+        self._reset_on_divergence = reset_on_divergence
+        self._missing = missing
+        self._log = log
+        count = len(world.joint_names)
+        self._position, self._velocity, self._effort = np.zeros((3, count))
+        self._torque = np.zeros(count)
+        self._load = np.zeros(count)
+        self._inverse_limit = 1.0 / np.maximum(world.effort_limit, np.finfo(float).tiny)
+        self._token = ''
+        self._published_at = 0.0
+        self._repeat_due = 0.0
+        self._is_repeated = False
+        self._step_done: Callable[[bool], None] | None = None
+        self._step_deadline = 0.0
+
+    @property
+    def obstacle(self) -> str:
+        """Why no command counts, in words; empty when it does."""
+        return self.divergence or self.rival
+
+    @property
+    def token(self) -> str:
+        """What tells this run's states from those of any other."""
+        return self._token
+
+    def open_run(self) -> None:
+        """Begin a run: publish its first state under a new token; time waits for a command."""
+        now = time.monotonic()
+        self._token = secrets.token_hex(_TOKEN_BYTES)
+        self.gate.open_run(self._token, self.world.time_ns)
+        self.pacer.restart(now)
+        self.divergence = ''
+        self.is_silent = False
+        self._publish()
+
+    def reset(self) -> None:
+        """Begin a run from the initial configuration, at rest; simulation time goes on."""
+        self.pushes.clear()
+        self.world.reset(self.initial_configuration)
+        # Whoever waits for a step waits for one of the run that ended.
+        self._step_deadline = -math.inf
+        self.open_run()
+
+    def pause(self, is_paused: bool) -> None:
+        """Let time stand still, or go on."""
+        self.is_paused = is_paused
+        self.pacer.restart(time.monotonic())
+
+    def note_rival(self, rival: str) -> None:
+        """Take who else speaks where only one may: from then on no command counts.
+
+        Args:
+            rival: In words; empty when there is nobody any more.
+        """
+        if rival == self.rival:
+            return
+        self.rival = rival
+        if rival:
+            # The answer that waits for its step may be the rival's.
+            self.gate.withdraw()
+            self._log.error(rival)
+        else:
+            self.pacer.restart(time.monotonic())
+            self._log.info('every topic has its one publisher again')
+
+    def set_real_time_factor(self, factor: float) -> None:
+        """Change the pace: simulated seconds per second of wall time, 0 as fast as possible."""
+        self.pacer.set_factor(factor, time.monotonic())
+
+    def ask_step(self, timeout: float, done: Callable[[bool], None]) -> bool:
+        """Ask for one step while paused.
+
+        Args:
+            timeout: Longest time to wait for the command that it needs [s of wall time].
+            done: Called, from `turn`, with whether the step was taken.
+
+        Returns:
+            Whether the request was taken: one at a time.
+        """
+        if self._step_done is not None:
+            return False
+        self._step_done = done
+        self._step_deadline = time.monotonic() + timeout
+        return True
+
+    @abstractmethod
+    def turn(self) -> None:
+        """Wait for what comes next, then take it, step, or repeat the state."""
+
+    def _take(self) -> None:
+        """Take a command that has arrived, if it may be applied."""
+        commands = self._commands
+        if not commands.take():
+            return
+        if self.rival:
+            self.gate.refused['rival'] += 1
+            return
+        if not self.gate.admits(commands.stamp_ns, commands.token):
+            return
+        # A copy: what is taken next may not be admitted.
+        self._torque[:] = commands.effort
+        # One product tells of most commands that they are within all limits.
+        load = np.multiply(self._torque, self._inverse_limit, out=self._load)
+        if load.dot(load) > 1.0 and np.abs(load).max() > 1.0:
+            self.statistics.saturated += 1
+        if self.gate.is_answered:
+            self.statistics.note_trip(time.monotonic() - self._published_at)
+        if self.is_silent:
+            self.is_silent = False
+            self._log.info('commands are back')
+
+    def _step(self, torque: np.ndarray, now: float) -> None:
+        """Go on by one control period and publish the state.
+
+        Args:
+            torque: (n,) [N m or N].
+            now: Wall time [s, monotonic].
+        """
+        world = self.world
+        if world.time_ns >= self.pushes.next_change_ns:
+            self.pushes.update(world.time_ns)
+        try:
+            world.step(torque)
+        except DivergenceError as error:
+            self._diverge(error)
+            return
+        self.pacer.begin_tick(now)
+        self.gate.advance(world.time_ns)
+        self._publish()
+        if self._step_done is not None:
+            self._finish_step(True)
+
+    def _publish(self) -> None:
+        """Publish the present state for the first time."""
+        self._is_repeated = False
+        self.world.read(self._position, self._velocity, self._effort)
+        self._send()
+        self._published_at = now = time.monotonic()
+        self._repeat_due = now + REPEAT_PERIOD
+
+    def _repeat(self, now: float) -> None:
+        """Publish the present state again, under the same header."""
+        if self._is_wanted and not self._is_repeated:
+            self._is_repeated = True
+            self.statistics.missed += 1
+        self._send()
+        self._repeat_due = now + REPEAT_PERIOD
+
+    def _send(self) -> None:
+        self._states.publish(
+            self.world.time_ns, self._token, self._position, self._velocity, self._effort
+        )
+
+    @property
+    def _is_wanted(self) -> bool:
+        """Whether nothing but the answer to the present state is missing."""
+        return self.gate.has_admitted and not (
+            self.gate.is_answered or self.is_paused or self.rival or self.divergence
+        )
+
+    @property
+    def _may_move(self) -> bool:
+        """Whether neither a pause nor a diverged world keeps time from going on."""
+        is_held = self.is_paused and self._step_done is None
+        return not (self.divergence or is_held)
+
+    def _stand(self, now: float) -> None:
+        """Let time stand still: repeat the state when that is due, else wait for commands."""
+        if self._step_done is not None and now >= self._step_deadline:
+            self._finish_step(False)
+        if now >= self._repeat_due:
+            self._repeat(now)
+            return
+        if self._waiter.wait(min(self._repeat_due, self.housekeeping.due) - now):
+            self._take()
+
+    def _fall_silent(self, consequence: str) -> None:
+        """Say once that commands stay out."""
+        if not self.is_silent:
+            self.is_silent = True
+            self._log.warning(
+                f'no command for {self._timeout:g} s: {self._missing()}; {consequence}'
+            )
+
+    def _diverge(self, error: DivergenceError) -> None:
+        self.statistics.divergences += 1
+        self._log.error(str(error))
+        if self._reset_on_divergence:
+            self.reset()
+        else:
+            self.divergence = str(error)
+
+    def _finish_step(self, is_taken: bool) -> None:
+        done, self._step_done = self._step_done, None
+        if done is not None:
+            done(is_taken)

@@ -1,0 +1,195 @@
+"""The node `mujoco_bridge`: the plant behind two topics."""
+
+import gc
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from rclpy.node import Node
+
+from icir_control.dynamics import FrameType, load_urdf
+from icir_control.nodes.bridge import clock, diagnostics
+from icir_control.nodes.bridge.clock import ClockPublisher
+from icir_control.nodes.bridge.config import config_from, read_config
+from icir_control.nodes.bridge.diagnostics import BridgeDiagnostics
+from icir_control.nodes.bridge.figures import MODEL
+from icir_control.nodes.bridge.free_running import FreeRunningLoop
+from icir_control.nodes.bridge.lockstep import LockstepLoop
+from icir_control.nodes.bridge.rivals import RivalWatch
+from icir_control.nodes.bridge.self_check import check_model
+from icir_control.nodes.bridge.services import SimulationServices
+from icir_control.nodes.bridge.wrench import WrenchInput
+from icir_control.nodes.model_file import find_model_file
+from icir_control.nodes.parameters import Parameters
+from icir_control.nodes.process import StopRequest
+from icir_control.nodes.transport import JointStatePublisher, JointStateSubscription, Waiter
+from icir_control.simulation import World, open_viewer
+
+_RIVAL_PERIOD = 0.1  # s of wall time
+_VIEWER_PERIOD = 1.0 / 60.0  # s of wall time
+_GARBAGE_PERIOD = 1.0  # s of wall time
+
+
+class MujocoBridge(Node):
+    """Publishes the arm's state and steps MuJoCo with the commands that answer it."""
+
+    def __init__(self) -> None:
+        """Read the parameters, build the world, and compare it with the dynamics model.
+
+        Raises:
+            IcirError: A parameter, the model or the comparison is not as it should be.
+        """
+        super().__init__('mujoco_bridge')
+        self._parameters = Parameters(self)
+        path = find_model_file(self._parameters.declare(MODEL))
+        self._model = load_urdf(path)
+        self._config = read_config(self._parameters, self._model)
+        config = self._config
+        self._world = World(
+            path,
+            joint_names=self._model.joint_names,
+            end_effector_frame=config.end_effector_frame,
+            timestep=config.timestep,
+            initial_configuration=config.initial_configuration,
+            plant=config.plant,
+        )
+        check_model(self._model, self._world)
+        self._build_loop()
+        self._build_slow_parts()
+        self._viewer = open_viewer(self._world, config.viewer)
+        self._add_chores()
+        self._parameters.watch(self._take_over)
+
+    def _build_loop(self) -> None:
+        config, names = self._config, self._model.joint_names
+        states = JointStatePublisher(self, 'joint_states', names)
+        self._commands = JointStateSubscription(self, 'joint_commands', names, ('effort',))
+        self._rivals = RivalWatch(
+            self, commands=self._commands.topic_name, states=states.topic_name
+        )
+        self._waiter = Waiter(self, [self._commands])
+        loop = LockstepLoop if config.lockstep else FreeRunningLoop
+        self._loop = loop(
+            self._world,
+            states,
+            self._commands,
+            self._waiter,
+            lockstep=config.lockstep,
+            real_time_factor=config.real_time_factor,
+            command_timeout=config.command_timeout,
+            initial_configuration=config.initial_configuration,
+            reset_on_divergence=config.on_divergence == 'reset',
+            missing=self._describe_missing,
+            log=self.get_logger(),
+        )
+
+    def _build_slow_parts(self) -> None:
+        config = self._config
+        SimulationServices(self, self._loop, self._waiter, config.command_timeout)
+        self._wrenches = WrenchInput(
+            self,
+            self._loop.pushes,
+            links=tuple(
+                frame.name for frame in self._model.frames if frame.type is FrameType.BODY
+            ),
+            hold=config.external_wrench_hold,
+            time_ns=lambda: self._world.time_ns,
+        )
+        self._clock = ClockPublisher(self) if config.publish_clock else None
+        deviations = {f'plant.{name}': value for name, value in config.deviations.items()}
+        self._diagnostics = BridgeDiagnostics(
+            self,
+            self._loop,
+            model=self._model.name,
+            constants={'lockstep': config.lockstep, **deviations},
+            rejected=self._count_rejected,
+            missing=self._describe_missing,
+        )
+
+    def _add_chores(self) -> None:
+        chores = self._loop.housekeeping
+        chores.every(_RIVAL_PERIOD, lambda now: self._loop.note_rival(self._rivals.find()))
+        chores.every(diagnostics.PERIOD, self._diagnostics.publish)
+        # The collector is off while the loop runs, so that it never holds up a tick.
+        chores.every(_GARBAGE_PERIOD, lambda now: gc.collect())
+        if self._clock is not None:
+            chores.every(clock.PERIOD, lambda now: self._clock.publish(self._world.time_ns))
+        if self._viewer.is_open:
+            chores.every(_VIEWER_PERIOD, lambda now: self._viewer.sync())
+
+    def run(self, stop: StopRequest) -> None:
+        """Run until asked to stop.
+
+        Args:
+            stop: Becomes true when somebody asks.
+        """
+        self._announce()
+        stop.defer()
+        with _collector_off():
+            self._loop.open_run()
+            while not stop:
+                self._loop.turn()
+
+    def close(self) -> None:
+        """Give everything up."""
+        self._viewer.close()
+        self._waiter.close()
+        self.destroy_node()
+
+    def _announce(self) -> None:
+        config, log = self._config, self.get_logger()
+        mode = 'in lockstep' if config.lockstep else 'free-running'
+        pace = f'{config.real_time_factor:g} times real time'
+        if config.real_time_factor == 0.0:
+            pace = 'as fast as possible'
+        log.info(
+            f'{self._model.name}: nq {self._model.nq}, timestep {config.timestep:g} s, {mode},'
+            f' {pace}; dynamics model and MuJoCo agree'
+        )
+        for name, value in config.deviations.items():
+            log.warning(f'the plant departs from the model: plant.{name} = {value:g}')
+        for note in self._world.notes:
+            log.warning(note)
+        if config.viewer == 'auto' and self._viewer.reason:
+            log.info(f'no window: {self._viewer.reason}')
+        log.info('time stands still until the first command')
+
+    def _take_over(self, changes: dict[str, Any]) -> None:
+        """Take changed parameters over, all or none.
+
+        Raises:
+            ConfigurationError: They are not valid together.
+        """
+        config = config_from({**self._parameters.values, **changes}, self._model)
+        if config.real_time_factor != self._config.real_time_factor:
+            self._loop.set_real_time_factor(config.real_time_factor)
+        self._wrenches.hold(config.external_wrench_hold)
+        self._loop.initial_configuration = config.initial_configuration
+        self._config = config
+
+    def _count_rejected(self) -> Counter[str]:
+        wrenches = Counter(
+            {f'wrench.{kind}': count for kind, count in self._wrenches.refused.items()}
+        )
+        return self._commands.rejected + wrenches
+
+    def _describe_missing(self) -> str:
+        topic = self._commands.topic_name
+        commanders = self._rivals.commanders()
+        if not commanders:
+            return f'nobody publishes {topic}'
+        return f'{", ".join(commanders)} does not answer on {topic}'
+
+
+@contextmanager
+def _collector_off() -> Iterator[None]:
+    """Keep Python's garbage collector from running by itself."""
+    gc.collect()
+    gc.freeze()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+        gc.unfreeze()
