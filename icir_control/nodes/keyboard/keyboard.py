@@ -8,13 +8,12 @@ from typing import TextIO
 import rclpy
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
-from rclpy.signals import SignalHandlerOptions
 from rich.console import Console
 
-from icir_control.errors import IcirError
 from icir_control.nodes.keyboard.client import ANSWER_TIMEOUT, ControllerClient
 from icir_control.nodes.keyboard.modes import Mode, table_of
 from icir_control.nodes.keyboard.terminal import Terminal
+from icir_control.nodes.process import StopRequest, run_node
 
 CONTROLLER = 'controller'
 HELP, QUIT = 'this help', 'quit'
@@ -73,7 +72,8 @@ class Keyboard:
             self._say(f'waiting for the {self._controller} ...')
             while not (self._is_over or self._terminal.is_over) and is_wanted():
                 for key in self._terminal.read(_KEY_PERIOD):
-                    self._press(key)
+                    if not self._is_over:
+                        self._press(key)
                 self._client.look()
                 self._withdraw_overdue()
                 self._executor.spin_once(0.0)
@@ -132,19 +132,17 @@ def main(args: Sequence[str] | None = None) -> int:
     """Run the keyboard as a node of its own at this terminal.
 
     Args:
-        args: Command line arguments, those of the process by default.
+        args: Command line arguments with the program's name, those of the process by default.
 
     Returns:
         The exit status: 0 after quitting, 2 without a terminal.
     """
-    rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
+    return run_node('keyboard', args, _run)
+
+
+def _run(stop: StopRequest) -> None:
     node = rclpy.create_node('keyboard')
     try:
-        Keyboard(node, sys.stdin, Console()).run()
-    except IcirError as error:
-        print(f'keyboard: {error}', file=sys.stderr)
-        return 2
+        Keyboard(node, sys.stdin, Console()).run(lambda: not stop)
     finally:
         node.destroy_node()
-        rclpy.shutdown()
-    return 0

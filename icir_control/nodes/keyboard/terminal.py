@@ -55,6 +55,7 @@ class Terminal:
         if not os.isatty(self._file):
             raise NoTerminalError
         self.is_over = False
+        self._is_back = False
         self._resumed = resumed
         self._handlers: dict[signal.Signals, object] = {}
         self._settings: list = []
@@ -89,6 +90,11 @@ class Terminal:
         Args:
             timeout_s: How long to wait for a key [s].
         """
+        if self._is_back:
+            self._is_back = False
+            with contextlib.suppress(termios.error):
+                self._take()
+            self._resumed()
         try:
             if not select.select([self._file], [], [], timeout_s)[0]:
                 return []
@@ -101,16 +107,24 @@ class Terminal:
         return [text] if text.startswith(_ESCAPE) else list(text)
 
     def _take(self) -> None:
-        # A program in the background would be stopped for touching the terminal; it takes it
-        # when it comes to the foreground, which tells it by SIGCONT.
-        if os.tcgetpgrp(self._file) == os.getpgrp():
+        if self._is_ours():
             tty.setcbreak(self._file, termios.TCSANOW)
 
     def _put_back(self) -> None:
-        # A program in the background must not; a closed terminal cannot be put back.
-        with contextlib.suppress(OSError, termios.error):
-            if os.tcgetpgrp(self._file) == os.getpgrp():
+        with contextlib.suppress(termios.error):  # a closed terminal cannot be put back
+            if self._is_ours():
                 termios.tcsetattr(self._file, termios.TCSADRAIN, self._settings)
+
+    def _is_ours(self) -> bool:
+        """Return whether the terminal may be touched.
+
+        A program in the background would be stopped for it; when it comes to the foreground,
+        SIGCONT tells it so.
+        """
+        try:
+            return os.tcgetpgrp(self._file) == os.getpgrp()
+        except OSError:  # not the terminal that started us: it has no background
+            return True
 
     def _end(self, number: int, frame: FrameType | None) -> None:
         self.is_over = True
@@ -122,6 +136,4 @@ class Terminal:
 
     def _resume(self, number: int, frame: FrameType | None) -> None:
         signal.signal(signal.SIGTSTP, self._suspend)
-        with contextlib.suppress(OSError, termios.error):
-            self._take()
-        self._resumed()
+        self._is_back = True
