@@ -140,13 +140,13 @@ def _add_surroundings(spec: mujoco.MjSpec, extent: float, center: list[float]) -
         type=mujoco.mjtTexture.mjTEXTURE_2D,
         builtin=mujoco.mjtBuiltin.mjBUILTIN_CHECKER,
         mark=mujoco.mjtMark.mjMARK_EDGE,
-        rgb1=[0.80, 0.82, 0.84],
-        rgb2=[0.74, 0.76, 0.79],
-        markrgb=[0.66, 0.68, 0.71],
+        rgb1=[0.60, 0.63, 0.66],
+        rgb2=[0.54, 0.57, 0.61],
+        markrgb=[0.46, 0.49, 0.53],
         width=256,
         height=256,
     )
-    tiles = spec.add_material(name='tiles', texrepeat=[4, 4], texuniform=True, reflectance=0.05)
+    tiles = spec.add_material(name='tiles', texrepeat=[4, 4], texuniform=True)
     tiles.textures[mujoco.mjtTextureRole.mjTEXROLE_RGB] = 'tiles'
     spec.worldbody.add_geom(
         name=FLOOR,
@@ -159,16 +159,16 @@ def _add_surroundings(spec: mujoco.MjSpec, extent: float, center: list[float]) -
         type=mujoco.mjtLightType.mjLIGHT_DIRECTIONAL,
         pos=[center[0] + extent, center[1] - extent, center[2] + 2.5 * extent],
         dir=[-0.35, 0.30, -1.0],
-        diffuse=[0.55, 0.55, 0.55],
-        specular=[0.2, 0.2, 0.2],
+        diffuse=[0.50, 0.50, 0.50],
+        specular=[0.3, 0.3, 0.3],
         castshadow=True,
     )
     _add_camera(spec, extent, center)
     view = spec.visual
-    view.headlight.ambient = [0.38, 0.38, 0.38]
-    view.headlight.diffuse = [0.38, 0.38, 0.38]
+    view.headlight.ambient = [0.34, 0.34, 0.34]
+    view.headlight.diffuse = [0.34, 0.34, 0.34]
     view.headlight.specular = [0.1, 0.1, 0.1]
-    view.quality.shadowsize = 4096
+    view.quality.shadowsize = 2048
     view.global_.azimuth, view.global_.elevation = _AZIMUTH, _ELEVATION
     view.global_.offwidth, view.global_.offheight = 1920, 1200
     # The floor is endless: the view keeps to the robot.
@@ -176,7 +176,7 @@ def _add_surroundings(spec: mujoco.MjSpec, extent: float, center: list[float]) -
 
 
 def _add_camera(spec: mujoco.MjSpec, extent: float, center: list[float]) -> None:
-    """Add a camera that looks at the robot as MuJoCo's free camera does at the start."""
+    """Add a camera a little closer to the robot than MuJoCo's free camera starts."""
     azimuth, elevation = math.radians(_AZIMUTH), math.radians(_ELEVATION)
     level = math.cos(elevation)
     ahead = (level * math.cos(azimuth), level * math.sin(azimuth), math.sin(elevation))
@@ -188,7 +188,8 @@ def _add_camera(spec: mujoco.MjSpec, extent: float, center: list[float]) -> None
     )
     camera = spec.worldbody.add_camera(
         name=CAMERA,
-        pos=[center[axis] - 1.5 * extent * ahead[axis] for axis in range(3)],
+        pos=[center[axis] - 1.3 * extent * ahead[axis] for axis in range(3)],
         fovy=45.0,
     )
+    camera.alt.type = mujoco.mjtOrientation.mjORIENTATION_XYAXES
     camera.alt.xyaxes = [*right, *up]

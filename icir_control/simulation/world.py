@@ -23,17 +23,24 @@ from icir_control.simulation.urdf import read_urdf
 
 LONGEST_TIMESTEP = 0.02
 
+# MuJoCo takes a larger command for a fault and puts zero in its place [N m or N].
+_LARGEST_INPUT = 1e9
+
 # A robot that stands on the floor reaches this far below it by rounding alone [m].
 _ON_THE_FLOOR = 1e-6
 
 _log = logging.getLogger(__name__)
 
-# MuJoCo's warnings that mean divergence, and the quantity each one is about. Their counters are
-# all that is read in a step.
+# MuJoCo prints a warning and writes it to a file in the working directory, unless someone listens.
+if mujoco.get_mju_user_warning() is None:
+    mujoco.set_mju_user_warning(lambda text: _log.warning('MuJoCo: %s', text))
+
+# MuJoCo's warnings that mean divergence, and the quantity each one is about, cause before effect.
+# Their counters are all that is read in a step.
 _POSITION = int(mujoco.mjtWarning.mjWARN_BADQPOS)
 _VELOCITY = int(mujoco.mjtWarning.mjWARN_BADQVEL)
 _ACCELERATION = int(mujoco.mjtWarning.mjWARN_BADQACC)
-_QUANTITIES = {_ACCELERATION: 'acceleration', _VELOCITY: 'velocity', _POSITION: 'position'}
+_QUANTITIES = {_POSITION: 'position', _VELOCITY: 'velocity', _ACCELERATION: 'acceleration'}
 
 
 class World:
@@ -214,9 +221,9 @@ class World:
             DivergenceError: The state left the finite. It stays as it was before the step, and
                 every further step raises again, until a reset.
         """
-        # The square sum is finite only where every torque is: one call instead of two.
-        if torque.shape != self._shape or not math.isfinite(torque.dot(torque)):
-            self._check_torque(torque)
+        # The square sum is small only where every torque is: one call, and false for NaN.
+        if torque.shape != self._shape or not torque.dot(torque) < _LARGEST_INPUT**2:
+            torque = self._check_torque(torque)
         if self._diverged is not None:
             raise DivergenceError(*self._diverged)
         if len(self._queue):
@@ -322,8 +329,8 @@ class World:
         self._diverged = (joint, self.time_ns * 1e-9, _QUANTITIES[kind])
         raise DivergenceError(*self._diverged)
 
-    def _check_torque(self, torque: NDArray[np.float64]) -> None:
-        """Say what is wrong with a torque.
+    def _check_torque(self, torque: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Say what is wrong with a torque, or return it within MuJoCo's bounds.
 
         Raises:
             InvalidValueError: A wrong shape, or a value that is not finite.
@@ -333,6 +340,7 @@ class World:
         for name, value in zip(self.joint_names, torque.tolist(), strict=True):
             if not math.isfinite(value):
                 raise InvalidValueError(f'torque of joint {name!r}', value, 'a finite number')
+        return np.clip(torque, -_LARGEST_INPUT, _LARGEST_INPUT)
 
     def _vector(self, name: str, value: ArrayLike) -> NDArray[np.float64]:
         vector = np.asarray(value, dtype=np.float64)
