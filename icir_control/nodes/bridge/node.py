@@ -31,8 +31,11 @@ _VIEWER_PERIOD = 1.0 / 60.0  # s of wall time
 _GARBAGE_PERIOD = 1.0  # s of wall time
 
 
-class MujocoBridge(Node):
-    """Publishes the arm's state and steps MuJoCo with the commands that answer it."""
+class MujocoBridge:
+    """Publishes the arm's state and steps MuJoCo with the commands that answer it.
+
+    It has a node and is none, so that no name of its own hides one of the client library's.
+    """
 
     def __init__(self) -> None:
         """Read the parameters, build the world, and compare it with the dynamics model.
@@ -40,8 +43,8 @@ class MujocoBridge(Node):
         Raises:
             IcirError: A parameter, the model or the comparison is not as it should be.
         """
-        super().__init__('mujoco_bridge')
-        self._parameters = Parameters(self)
+        self._node = Node('mujoco_bridge')
+        self._parameters = Parameters(self._node)
         path = find_model_file(self._parameters.declare(MODEL))
         self._model = load_urdf(path)
         self._config = read_config(self._parameters, self._model)
@@ -63,12 +66,12 @@ class MujocoBridge(Node):
 
     def _build_loop(self) -> None:
         config, names = self._config, self._model.joint_names
-        states = JointStatePublisher(self, 'joint_states', names)
-        self._commands = JointStateSubscription(self, 'joint_commands', names, ('effort',))
+        states = JointStatePublisher(self._node, 'joint_states', names)
+        self._commands = JointStateSubscription(self._node, 'joint_commands', names, ('effort',))
         self._rivals = RivalWatch(
-            self, commands=self._commands.topic_name, states=states.topic_name
+            self._node, commands=self._commands.topic_name, states=states.topic_name
         )
-        self._waiter = Waiter(self, [self._commands])
+        self._waiter = Waiter(self._node, [self._commands])
         loop = LockstepLoop if config.lockstep else FreeRunningLoop
         self._loop = loop(
             self._world,
@@ -81,14 +84,14 @@ class MujocoBridge(Node):
             initial_configuration=config.initial_configuration,
             reset_on_divergence=config.on_divergence == 'reset',
             missing=self._describe_missing,
-            log=self.get_logger(),
+            log=self._node.get_logger(),
         )
 
     def _build_slow_parts(self) -> None:
         config = self._config
-        SimulationServices(self, self._loop, self._waiter, config.command_timeout)
+        SimulationServices(self._node, self._loop, self._waiter, config.command_timeout)
         self._wrenches = WrenchInput(
-            self,
+            self._node,
             self._loop.pushes,
             links=tuple(
                 frame.name for frame in self._model.frames if frame.type is FrameType.BODY
@@ -96,10 +99,10 @@ class MujocoBridge(Node):
             hold=config.external_wrench_hold,
             time_ns=lambda: self._world.time_ns,
         )
-        self._clock = ClockPublisher(self) if config.publish_clock else None
+        self._clock = ClockPublisher(self._node) if config.publish_clock else None
         deviations = {f'plant.{name}': value for name, value in config.deviations.items()}
         self._diagnostics = BridgeDiagnostics(
-            self,
+            self._node,
             self._loop,
             model=self._model.name,
             constants={'lockstep': config.lockstep, **deviations},
@@ -135,10 +138,10 @@ class MujocoBridge(Node):
         """Give everything up."""
         self._viewer.close()
         self._waiter.close()
-        self.destroy_node()
+        self._node.destroy_node()
 
     def _announce(self) -> None:
-        config, log = self._config, self.get_logger()
+        config, log = self._config, self._node.get_logger()
         mode = 'in lockstep' if config.lockstep else 'free-running'
         pace = f'{config.real_time_factor:g} times real time'
         if config.real_time_factor == 0.0:

@@ -62,9 +62,9 @@ def _compare(quantity: str, ours: np.ndarray, theirs: np.ndarray, names: tuple[s
         ModelMismatchError: They differ by more than round-off.
     """
     # Equal infinities are equal limits; their difference would not be a number.
-    distance = np.where(
-        ours == theirs, 0.0, np.abs(np.subtract(ours, theirs, where=ours != theirs))
-    )
+    differs = ours != theirs
+    distance = np.zeros(np.shape(ours))
+    distance[differs] = np.abs(ours[differs] - theirs[differs])
     scale = max(1.0, float(np.abs(ours[np.isfinite(ours)]).max(initial=0.0)))
     if (distance <= _TOLERANCE * scale).all():
         return
