@@ -57,8 +57,9 @@ def test_exponentials_mean_the_same(phi, xi):
     assert_close(exp3(phi), pin.exp3(phi), 1e-14)
     assert_close(exp6(xi).matrix, pin.exp6(xi).homogeneous, 1e-12)
     assert_close(right_jacobian3(phi), pin.Jexp3(phi), 1e-11)
-    assert_close(right_jacobian6(xi), pin.Jexp6(xi), 1e-6)
-    if np.linalg.norm(phi) < 3.1:  # Pinocchio's logarithm loses half of the digits near pi
+    if np.linalg.norm(xi[3:]) > 0.1:  # and its Jexp6 as many at small angles
+        assert_close(right_jacobian6(xi), pin.Jexp6(xi), 1e-11)
+    if np.linalg.norm(phi) < 3.1:  # Pinocchio's logarithms lose half of their digits near pi
         assert_close(log3(exp3(phi)), pin.log3(exp3(phi)), 1e-8)
     if np.linalg.norm(xi[3:]) < 3.1:
         assert_close(log6(exp6(xi)).vector, pin.log6(pin.exp6(xi)).vector, 1e-8)

@@ -10,14 +10,14 @@ from math import cos, factorial, sin, sqrt
 from icir_control.compiled import kernel
 
 SMALL_ANGLE_SQUARED = 1.0
-"""Below this x [rad^2] the series is taken; ten terms of it reach the last bit."""
+"""Below this x [rad^2] the series is taken; its terms reach the last bit."""
 
 _TERMS = range(11)
 _VERSINE = tuple((-1.0) ** k / factorial(2 * k + 2) for k in _TERMS)
 _SINE_DEFECT = tuple((-1.0) ** k / factorial(2 * k + 3) for k in _TERMS)
 _BERNOULLI = (
     *(1 / 6, 1 / 30, 1 / 42, 1 / 30, 5 / 66, 691 / 2730, 7 / 6),
-    *(3617 / 510, 43867 / 798, 174611 / 330, 854513 / 138),
+    *(3617 / 510, 43867 / 798, 174611 / 330, 854513 / 138, 236364091 / 2730),
 )
 _COTANGENT_DEFECT = tuple(b / factorial(2 * k + 2) for k, b in enumerate(_BERNOULLI))
 
