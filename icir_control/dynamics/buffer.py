@@ -1,0 +1,143 @@
+"""From a model to the one buffer that its kernels read and write."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from icir_control.dynamics.frames import Frame
+from icir_control.dynamics.joints import Joint, JointKind
+from icir_control.dynamics.kernels import layout as at
+from icir_control.spatial import Inertia
+from icir_control.spatial.arrays import cross_matrix
+
+_X, _Y, _Z = np.eye(3)
+
+
+@dataclass(frozen=True)
+class Block:
+    """A block of the buffer behind the rows: the header's entry that finds it, and its shape."""
+
+    header: int
+    shape: tuple[int, ...]
+
+    @property
+    def size(self) -> int:
+        """How many numbers it takes."""
+        return int(np.prod(self.shape))
+
+
+def result_blocks(nv: int) -> dict[str, Block]:
+    """Return the blocks of results of the whole tree, by the name they have in a `Data`."""
+    return {
+        'M': Block(at.H_M, (nv, nv)),
+        'nle': Block(at.H_NLE, (nv,)),
+        'g': Block(at.H_G, (nv,)),
+        'tau': Block(at.H_TAU, (nv,)),
+        'ddq': Block(at.H_DDQ, (nv,)),
+        'Minv': Block(at.H_MINV, (nv, nv)),
+        'Jcom': Block(at.H_JCOM, (3, nv)),
+        'Ag': Block(at.H_AG, (6, nv)),
+        'hg': Block(at.H_HG, (6,)),
+        'watch': Block(at.H_WATCH, (at.W_JACOBIAN + 6 * nv,)),
+    }
+
+
+def build_buffer(
+    joints: Sequence[Joint],
+    inertias: Sequence[Inertia],
+    frames: Sequence[Frame],
+    gravity: np.ndarray,
+    watched: int,
+) -> np.ndarray:
+    """Return a buffer with the model's constants in place and zeros where results will be."""
+    nv = sum(joint.nv for joint in joints)
+    blocks = result_blocks(nv).values()
+    frames_at = at.HEADER + (nv + 1) * at.STRIDE
+    end = frames_at + len(frames) * at.F_STRIDE
+    buffer = np.zeros(end + sum(block.size for block in blocks))
+
+    buffer[at.H_NV] = nv
+    buffer[at.H_NQ] = sum(joint.nq for joint in joints)
+    buffer[at.H_FRAME_COUNT] = len(frames)
+    buffer[at.H_WATCHED] = watched
+    buffer[at.H_GRAVITY : at.H_GRAVITY + 3] = gravity
+    buffer[at.H_FRAMES] = frames_at
+    for block in blocks:
+        buffer[block.header] = end
+        end += block.size
+
+    rows = buffer[at.HEADER : frames_at].reshape(nv + 1, at.STRIDE)
+    rows[0, at.ROTATION : at.ROTATION + 9] = np.eye(3).ravel()
+    for joint, inertia in zip(joints[1:], inertias[1:], strict=True):
+        parent = joints[joint.parent].row
+        for row, constants in enumerate(_rows_of_joint(joint, parent), joint.index_v + 1):
+            rows[row] = constants
+        _write_inertia(rows[joint.row], inertia)
+
+    table = buffer[frames_at : frames_at + len(frames) * at.F_STRIDE].reshape(-1, at.F_STRIDE)
+    for entry, frame in zip(table, frames, strict=True):
+        entry[at.F_ROW] = joints[frame.parent].row
+        entry[at.F_ROTATION : at.F_ROTATION + 9] = frame.placement.rotation.ravel()
+        entry[at.F_POSITION : at.F_POSITION + 3] = frame.placement.translation
+    return buffer
+
+
+def _rows_of_joint(joint: Joint, parent: int) -> Iterator[np.ndarray]:
+    """Yield the constants of each of a joint's rows; `parent` is the row that carries it."""
+    first = joint.index_v + 1
+    quaternion = joint.kind.has_quaternion
+    for i, (motion, linear, axis) in enumerate(_degrees_of_freedom(joint)):
+        row = np.zeros(at.STRIDE)
+        before = parent if i == 0 else first + i - 1
+        row[at.PARENT] = before
+        row[at.MOTION] = motion
+        row[at.LINEAR] = linear
+        row[at.INDEX_Q] = joint.index_q if quaternion else joint.index_q + i
+        # S of a free joint is constant in the body: v_J turns with the body, by v_parent x v_J.
+        row[at.BIAS] = parent if quaternion else before
+        row[at.RATE] = joint.row if quaternion else first + i
+        row[at.AXIS : at.AXIS + 3] = axis
+        if i == 0:
+            row[at.OFFSET : at.OFFSET + 3] = joint.placement.translation
+        rotation = joint.placement.rotation if i == 0 else np.eye(3)
+        _write_turn(row, motion, rotation, axis)
+        yield row
+
+
+def _degrees_of_freedom(joint: Joint) -> list[tuple[int, bool, np.ndarray]]:
+    """Return a joint's rows: how each moves, whether its column is linear, and its axis."""
+    slide, turn = (at.SLIDES, True), (at.TURNS, False)
+    match joint.kind:
+        case JointKind.PRISMATIC:
+            return [(*slide, joint.axis)]
+        case JointKind.CYLINDRICAL:
+            return [(*slide, joint.axis), (*turn, joint.axis)]
+        case JointKind.PLANAR:
+            return [(*slide, _X), (*slide, _Y), (*turn, _Z)]
+        case JointKind.SPHERICAL:
+            motions = (at.TURNS_FREELY, at.FOLLOWS, at.FOLLOWS)
+            return [(m, False, axis) for m, axis in zip(motions, (_X, _Y, _Z), strict=True)]
+        case JointKind.FLOATING:
+            motions = (at.MOVES_FREELY, *[at.FOLLOWS] * 5)
+            columns = [(True, _X), (True, _Y), (True, _Z), (False, _X), (False, _Y), (False, _Z)]
+            return [(m, *column) for m, column in zip(motions, columns, strict=True)]
+    return [(*turn, joint.axis)]
+
+
+def _write_turn(row: np.ndarray, motion: int, rotation: np.ndarray, axis: np.ndarray) -> None:
+    """Write R_0, or for a turning row R_0 times the three parts of Rodrigues' formula."""
+    if motion != at.TURNS:
+        row[at.TURN : at.TURN + 9] = rotation.ravel()
+        return
+    # Rot(a, q) = a a^T + cos(q) (1 - a a^T) + sin(q) [a]
+    along = np.outer(axis, axis)
+    row[at.TURN : at.TURN + 9] = rotation.dot(along).ravel()
+    row[at.TURN_COS : at.TURN_COS + 9] = rotation.dot(np.eye(3) - along).ravel()
+    row[at.TURN_SIN : at.TURN_SIN + 9] = rotation.dot(cross_matrix(axis)).ravel()
+
+
+def _write_inertia(row: np.ndarray, inertia: Inertia) -> None:
+    row[at.MASS] = inertia.mass
+    row[at.COM : at.COM + 3] = inertia.com
+    row[at.INERTIA : at.INERTIA + 6] = inertia.rotational[np.triu_indices(3)]

@@ -1,0 +1,253 @@
+"""A model put together in Python: bodies, joints of every kind, frames."""
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+
+from icir_control.dynamics.frames import Frame, FrameType
+from icir_control.dynamics.joints import Joint, JointKind
+from icir_control.dynamics.model import Model
+from icir_control.errors import InvalidValueError, ModelError, UnknownNameError
+from icir_control.spatial import SE3, Inertia
+from icir_control.spatial.arrays import checked, freeze
+
+WORLD = 'universe'
+"""Name of joint 0 and of its frame: the world."""
+
+
+class ModelBuilder:
+    """Collects joints, bodies and frames, parents first; `build` gives the `Model`.
+
+    A parent is the name of a frame: the world `universe`, a joint, a body, or any other frame.
+    What has no name of its own in URDF, cylindrical and spherical joints, is built here.
+
+    Example:
+        >>> builder = ModelBuilder('pendulum')
+        >>> builder.add_joint('pivot', 'revolute', axis=(0, 1, 0)).add_body(
+        ...     'bob', 'pivot', Inertia.point_mass(1.0, (0, 0, -0.5))
+        ... ).build().nv
+        1
+    """
+
+    def __init__(self, name: str = 'model', gravity: Sequence[float] = (0.0, 0.0, -9.81)) -> None:
+        """Begin with an empty world.
+
+        Args:
+            name: The robot's name.
+            gravity: The gravity field in world axes (3,) [m/s^2].
+
+        Raises:
+            InvalidValueError: The gravity is not three finite numbers.
+        """
+        self._name = name
+        self._gravity = freeze(checked('gravity', gravity, (3,)))
+        empty = freeze(np.zeros(0))
+        limits = dict.fromkeys(('lower', 'upper', 'velocity', 'effort'), empty)
+        universe = Joint(
+            WORLD,
+            JointKind.UNIVERSE,
+            0,
+            SE3.identity(),
+            np.zeros(3),
+            **limits,
+            actuated=False,
+            index_q=0,
+            index_v=0,
+        )
+        self._joints = [universe]
+        self._inertias = [Inertia.zero()]
+        self._frames = [Frame(WORLD, 0, SE3.identity(), FrameType.FIXED_JOINT)]
+        self._frame_named = {WORLD: self._frames[0]}
+
+    def add_joint(
+        self,
+        name: str,
+        kind: JointKind | str,
+        parent: str = WORLD,
+        placement: SE3 | None = None,
+        *,
+        axis: Sequence[float] = (0.0, 0.0, 1.0),
+        lower: Any = None,
+        upper: Any = None,
+        velocity: Any = None,
+        effort: Any = None,
+        actuated: bool | None = None,
+    ) -> Self:
+        """Add a moving joint, and a frame with its name.
+
+        Args:
+            name: A name that no joint has yet.
+            kind: A `JointKind` or its name.
+            parent: Name of the frame that carries it.
+            placement: From the joint's frame, in neutral configuration, to the parent frame.
+            axis: Direction in the joint's frame (3,), of any length but zero.
+            lower: Smallest coordinates, one number or (nq,) [rad or m]; None for no limit.
+            upper: Largest coordinates.
+            velocity: Largest speeds, one positive number or (nv,) [rad/s or m/s].
+            effort: Largest torques or forces, one number or (nv,) [N m or N].
+            actuated: Whether a motor moves it; by default all but planar and floating joints.
+
+        Raises:
+            InvalidValueError: A value is not what is said above.
+            UnknownNameError: There is no such parent, or no such kind.
+        """
+        if not isinstance(name, str) or not name or any(j.name == name for j in self._joints):
+            raise InvalidValueError('name', name, 'a name that no joint has yet')
+        kind = _checked_kind(kind)
+        base = self._frame(parent)
+        placement = base.placement @ _checked_placement(placement)
+        if actuated is None:
+            actuated = kind not in (JointKind.PLANAR, JointKind.FLOATING)
+        lower = _checked_limit(name, 'lower', lower, kind.nq, -np.inf)
+        upper = _checked_limit(name, 'upper', upper, kind.nq, np.inf)
+        if (lower > upper).any():
+            raise InvalidValueError(f'lower of joint {name}', lower, f'at most upper, {upper}')
+        last = self._joints[-1]
+        joint = Joint(
+            name=name,
+            kind=kind,
+            parent=base.parent,
+            placement=placement,
+            axis=_checked_axis(name, axis),
+            lower=lower,
+            upper=upper,
+            velocity=_checked_limit(name, 'velocity', velocity, kind.nv, np.inf),
+            effort=_checked_limit(name, 'effort', effort, kind.nv, np.inf),
+            actuated=actuated,
+            index_q=last.index_q + last.nq,
+            index_v=last.index_v + last.nv,
+        )
+        self._joints.append(joint)
+        self._inertias.append(Inertia.zero())
+        self._add_frame(Frame(name, len(self._joints) - 1, SE3.identity(), FrameType.JOINT))
+        return self
+
+    def add_body(
+        self,
+        name: str,
+        parent: str,
+        inertia: Inertia | None = None,
+        placement: SE3 | None = None,
+    ) -> Self:
+        """Add a body that is fixed to a frame, and a frame with its name.
+
+        Args:
+            name: Its name.
+            parent: Name of the frame that carries it, most often that of a joint.
+            inertia: In the body's frame; None for none.
+            placement: From the body's frame to the parent frame.
+
+        Raises:
+            InvalidValueError: The inertia or the placement is of another type.
+            UnknownNameError: There is no such parent.
+        """
+        self.add_frame(name, parent, placement, FrameType.BODY)
+        if inertia is not None:
+            if not isinstance(inertia, Inertia):
+                raise InvalidValueError(f'inertia of body {name}', inertia, 'an Inertia')
+            frame = self._frames[-1]
+            self._inertias[frame.parent] += frame.placement.act(inertia)
+        return self
+
+    def add_frame(
+        self,
+        name: str,
+        parent: str,
+        placement: SE3 | None = None,
+        type: FrameType = FrameType.OP_FRAME,
+    ) -> Self:
+        """Add a frame that is fixed to another.
+
+        Args:
+            name: Its name.
+            parent: Name of the frame that carries it.
+            placement: From the new frame to the parent frame.
+            type: What it stands for.
+
+        Raises:
+            InvalidValueError: A frame of this type has the name already, or the placement is
+                no `SE3`.
+            UnknownNameError: There is no such parent.
+        """
+        taken = {frame.name for frame in self._frames if frame.type is type}
+        if not isinstance(name, str) or not name or name in taken:
+            expected = f'a name that no frame of type {type.name} has yet'
+            raise InvalidValueError('name', name, expected)
+        base = self._frame(parent)
+        place = base.placement @ _checked_placement(placement)
+        self._add_frame(Frame(name, base.parent, place, type))
+        return self
+
+    def build(self) -> Model:
+        """Return the model.
+
+        Raises:
+            ModelError: Nothing moves, or a joint carries no mass.
+        """
+        if len(self._joints) == 1:
+            raise ModelError(f'model {self._name!r} has no moving joint; add at least one')
+        for joint, inertia in zip(self._joints[1:], self._inertias[1:], strict=True):
+            if inertia.mass <= 0.0:
+                raise ModelError(
+                    f'joint {joint.name!r} moves a body of mass {inertia.mass:g} kg; give the '
+                    'link on it, or one that is fixed to that link, a mass above 0'
+                )
+        joints, inertias = tuple(self._joints), tuple(self._inertias)
+        return Model(self._name, joints, inertias, tuple(self._frames), self._gravity)
+
+    def _frame(self, name: str) -> Frame:
+        try:
+            return self._frame_named[name]
+        except (KeyError, TypeError):
+            raise UnknownNameError('parent frame', name, self._frame_named) from None
+
+    def _add_frame(self, frame: Frame) -> None:
+        self._frames.append(frame)
+        # A body wins over a joint of the same name: URDF's parents are links.
+        if frame.type is FrameType.BODY or frame.name not in self._frame_named:
+            self._frame_named[frame.name] = frame
+
+
+def _checked_kind(kind: JointKind | str) -> JointKind:
+    try:
+        found = JointKind(kind)
+    except ValueError:
+        found = JointKind.UNIVERSE
+    if found is JointKind.UNIVERSE:
+        moving = [k.value for k in JointKind if k is not JointKind.UNIVERSE]
+        raise UnknownNameError('kind of joint', kind, moving)
+    return found
+
+
+def _checked_placement(placement: SE3 | None) -> SE3:
+    if placement is None:
+        return SE3.identity()
+    if not isinstance(placement, SE3):
+        raise InvalidValueError('placement', placement, 'an SE3')
+    return placement
+
+
+def _checked_axis(joint: str, axis: Sequence[float]) -> np.ndarray:
+    direction = checked(f'axis of joint {joint}', axis, (3,))
+    length = np.linalg.norm(direction)
+    if not 0.0 < length < np.inf:
+        raise InvalidValueError(f'axis of joint {joint}', axis, 'a direction that is not zero')
+    return freeze(direction / length)
+
+
+def _checked_limit(joint: str, name: str, value: Any, size: int, default: float) -> np.ndarray:
+    """Return a limit as a read-only array; `default` tells which side is unlimited."""
+    if value is None:
+        return freeze(np.full(size, default))
+    label = f'{name} of joint {joint}'
+    expected = f'one number or {size}, none of them NaN'
+    if name in ('velocity', 'effort'):
+        expected += ' or negative'
+    try:
+        limit = np.array(np.broadcast_to(np.asarray(value, dtype=float), (size,)))
+    except (TypeError, ValueError):
+        raise InvalidValueError(label, value, expected) from None
+    if np.isnan(limit).any() or (name in ('velocity', 'effort') and (limit < 0.0).any()):
+        raise InvalidValueError(label, value, expected)
+    return freeze(limit)

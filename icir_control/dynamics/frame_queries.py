@@ -1,0 +1,159 @@
+"""Questions about one frame or joint, answered from what was computed last.
+
+What must have been computed before is said at each: placements by any algorithm that takes a
+configuration, twists by `compute_all_terms` or by `forward_kinematics` with a velocity. A frame is
+given by its index, `model.frame_id(name)`. All raise `InvalidValueError` for an index or a
+reference that does not exist, and for data of another model.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from icir_control.dynamics import kernels
+from icir_control.dynamics.call import check_pair, prepared, ready
+from icir_control.dynamics.data import Data
+from icir_control.dynamics.model import Model
+from icir_control.dynamics.reference import ReferenceFrame
+from icir_control.errors import InvalidValueError
+from icir_control.spatial import SE3, Motion
+
+LOCAL = ReferenceFrame.LOCAL
+
+
+def frame_placement(model: Model, data: Data, frame_id: int) -> SE3:
+    """Return where a frame lies in the world; placements must be computed."""
+    pose = np.empty((4, 3))
+    _ask(kernels.frame_pose, model, data, frame_id, pose)
+    return SE3.trusted(pose[:3], pose[3])
+
+
+def frame_velocity(
+    model: Model, data: Data, frame_id: int, reference: ReferenceFrame = LOCAL
+) -> Motion:
+    """Return the twist of a frame; twists must be computed."""
+    out = np.empty(6)
+    _ask(kernels.frame_velocity, model, data, frame_id, out, reference)
+    return Motion.trusted(out)
+
+
+def frame_acceleration(
+    model: Model, data: Data, frame_id: int, reference: ReferenceFrame = LOCAL
+) -> Motion:
+    """Return the spatial acceleration of a frame, the derivative of its twist.
+
+    It is without gravity, and at ddq = 0 after `compute_all_terms`, or at the ddq that
+    `forward_kinematics` was given.
+    """
+    out = np.empty(6)
+    _ask(kernels.frame_acceleration, model, data, frame_id, out, reference)
+    return Motion.trusted(out)
+
+
+def frame_classical_acceleration(
+    model: Model, data: Data, frame_id: int, reference: ReferenceFrame = LOCAL
+) -> Motion:
+    """Return the classical acceleration of a frame: of its origin as a point, and angular.
+
+    Its linear part is the spatial one plus omega x v. After `compute_all_terms` it is the drift
+    dJ v of the task x_dd = J ddq + dJ v; after `forward_kinematics` with a, all of x_dd.
+    """
+    out = np.empty(6)
+    _ask(kernels.frame_classical_acceleration, model, data, frame_id, out, reference)
+    return Motion.trusted(out)
+
+
+def frame_jacobian(
+    model: Model,
+    data: Data,
+    frame_id: int,
+    reference: ReferenceFrame = LOCAL,
+    out: np.ndarray | None = None,
+) -> np.ndarray:
+    """Return J with twist = J v of a frame; placements must be computed.
+
+    Args:
+        model: The model.
+        data: Its data.
+        frame_id: Index of the frame.
+        reference: Axes and point of the twist.
+        out: Where to write, (6, nv) float64 and contiguous; None for a fresh array.
+
+    Returns:
+        (6, nv), linear part in the first three rows.
+    """
+    if out is None:
+        out = np.empty((6, model.nv))
+    _ask(kernels.frame_jacobian, model, data, frame_id, out, reference)
+    return out
+
+
+def frame_jacobian_time_variation(
+    model: Model,
+    data: Data,
+    frame_id: int,
+    reference: ReferenceFrame = LOCAL,
+    out: np.ndarray | None = None,
+) -> np.ndarray:
+    """Return the time derivative (6, nv) of `frame_jacobian`; twists must be computed."""
+    if out is None:
+        out = np.empty((6, model.nv))
+    _ask(kernels.frame_jacobian_rate, model, data, frame_id, out, reference)
+    return out
+
+
+def joint_jacobian(
+    model: Model,
+    data: Data,
+    joint_id: int,
+    reference: ReferenceFrame = LOCAL,
+    out: np.ndarray | None = None,
+) -> np.ndarray:
+    """Return J (6, nv) of a joint's frame; as `frame_jacobian`."""
+    try:
+        frame_id = model.frame_of_joint[range(model.njoints).index(joint_id)]
+    except ValueError:
+        expected = f'a joint index from 0 to {model.njoints - 1}; model.joint_id(name) gives it'
+        raise InvalidValueError('joint_id', joint_id, expected) from None
+    return frame_jacobian(model, data, frame_id, reference, out)
+
+
+def _ask(
+    kernel: Callable[..., int], model: Model, data: Data, frame_id: Any, out: Any, *reference: Any
+) -> None:
+    """Let a kernel of (buffer, frame, out) or (buffer, frame, out, reference) write its answer."""
+    check_pair(model, data)
+    try:
+        wrong = prepared[kernel](data.buffer, frame_id, out, *map(int, reference))
+    except (KeyError, TypeError, ValueError):
+        wrong = 1
+    if wrong:
+        _ask_carefully(kernel, model, data, frame_id, out, *reference)
+
+
+def _ask_carefully(
+    kernel: Callable[..., int], model: Model, data: Data, frame_id: Any, out: Any, *reference: Any
+) -> None:
+    """Say what is wrong with the arguments; if nothing is, compile the kernel and let it write."""
+    if not isinstance(frame_id, int | np.integer) or not 0 <= frame_id < model.nframes:
+        expected = f'an index from 0 to {model.nframes - 1}; model.frame_id(name) gives it'
+        raise InvalidValueError('frame_id', frame_id, expected)
+    for asked in reference:
+        if asked not in list(ReferenceFrame):
+            raise InvalidValueError('reference', asked, 'a ReferenceFrame')
+    shape = _SHAPES.get(kernel, (6, model.nv))
+    usable = isinstance(out, np.ndarray) and out.dtype == np.float64 and out.shape == shape
+    if not usable or not out.flags.c_contiguous or not out.flags.writeable:
+        expected = f'a contiguous, writable float64 array of shape {shape}'
+        raise InvalidValueError('out', out, expected)
+    arguments = (data.buffer, int(frame_id), out, *map(int, reference))
+    ready(kernel, arguments)(*arguments)
+
+
+_SHAPES = {
+    kernels.frame_pose: (4, 3),
+    kernels.frame_velocity: (6,),
+    kernels.frame_acceleration: (6,),
+    kernels.frame_classical_acceleration: (6,),
+}

@@ -1,0 +1,104 @@
+"""Where a number lies in the one buffer that holds a model's constants and all results.
+
+    buffer = [ header | rows | frames | results of the whole tree | watched frame ]
+
+**Rows.** Every degree of freedom k = 1..nv has a row of `STRIDE` numbers: what is constant first,
+the results behind. Row 0 is the world. A joint of several degrees of freedom owns several
+consecutive rows; its body hangs on the last one, the rows before it carry no mass. So each
+recursion walks over rows, whatever the joints are:
+
+- revolute and prismatic joints are one row;
+- planar (x, y, theta) and cylindrical joints are a chain of such rows, exactly;
+- spherical and floating joints are moved by their first row alone, since a quaternion cannot be
+  split; their columns of S are constant in the body, so that the rate of each is a velocity
+  cross that column, taken with the rows that `RATE` and `BIAS` name.
+
+All results of a row are in world axes; twists and wrenches are taken at the world's origin.
+"""
+
+# -- header: sizes, then where the blocks behind the rows begin --------------------------------
+H_NV = 0
+H_NQ = 1
+H_FRAME_COUNT = 2
+H_WATCHED = 3
+"""Index of the watched frame, -1 for none."""
+H_GRAVITY = 4
+"""The gravity field in world axes (3) [m/s^2]."""
+H_FRAMES = 7
+H_M = 8
+H_NLE = 9
+H_G = 10
+H_TAU = 11
+H_DDQ = 12
+H_MINV = 13
+H_JCOM = 14
+H_AG = 15
+H_HG = 16
+H_WATCH = 17
+HEADER = 24
+
+# -- constants of a row ------------------------------------------------------------------------
+PARENT = 0
+"""The row before this one: of the same joint, or the last row of the parent joint."""
+MOTION = 1
+"""How the row moves its frame: one of the codes below."""
+LINEAR = 2
+"""1 where the column of S is a translation along the axis, 0 where it is a rotation about it."""
+INDEX_Q = 3
+"""Where the row's coordinates begin in q."""
+BIAS = 4
+"""The row whose twist gives this degree of freedom's share of the bias: a += v_BIAS x J qd."""
+RATE = 5
+"""The row whose twist gives the rate of this column: dJ = v_RATE x J."""
+AXIS = 6
+"""Unit axis in the row's own frame (3)."""
+OFFSET = 9
+"""Origin of the row's frame at q = 0, in its parent row's frame (3) [m]."""
+TURN = 12
+"""Rotation of the row in its parent: TURN + cos(q) TURN_COS + sin(q) TURN_SIN (9 each)."""
+TURN_COS = 21
+TURN_SIN = 30
+MASS = 39
+COM = 40
+"""Centre of mass in the row's own frame (3) [m]."""
+INERTIA = 43
+"""About the centre of mass, in the row's axes: xx, xy, xz, yy, yz, zz [kg m^2]."""
+
+# -- results of a row --------------------------------------------------------------------------
+ROTATION = 49
+"""Rotation of the row's frame to the world: 3x3, by rows."""
+POSITION = 58
+COLUMN = 61
+"""This degree of freedom's column of J (6): linear part first, as in all twists."""
+TWIST = 67
+ACCELERATION = 73
+"""Spatial acceleration (6); what it includes depends on the algorithm that ran last."""
+COMPOSITE = 79
+"""Inertia of all that lies beyond the row: mass, first moment (3), about the origin (6)."""
+WRENCH = 89
+"""Force that all beyond the row asks for (6)."""
+STRIDE = 96
+
+# -- how a row moves ---------------------------------------------------------------------------
+TURNS = 0
+"""About its axis, by one angle."""
+SLIDES = 1
+"""Along its axis."""
+TURNS_FREELY = 2
+"""By a quaternion."""
+MOVES_FREELY = 3
+"""By a position and a quaternion."""
+FOLLOWS = 4
+"""Not by itself: a further degree of freedom of the free row before it."""
+
+# -- a frame -----------------------------------------------------------------------------------
+F_ROW = 0
+F_ROTATION = 1
+F_POSITION = 10
+F_STRIDE = 16
+
+# -- the watched frame -------------------------------------------------------------------------
+W_POSE = 0
+W_TWIST = 12
+W_DRIFT = 18
+W_JACOBIAN = 24

@@ -1,0 +1,201 @@
+"""The model: what never changes about a robot."""
+
+from collections import defaultdict
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from icir_control.dynamics import configuration
+from icir_control.dynamics.data import Data
+from icir_control.dynamics.frames import Frame, FrameType
+from icir_control.dynamics.joints import Joint
+from icir_control.errors import InvalidValueError, UnknownNameError
+from icir_control.spatial import SE3, Inertia
+from icir_control.spatial.arrays import freeze
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """A tree of joints with bodies and frames on them; made by `load_urdf` or `ModelBuilder`.
+
+    Joint 0, `universe`, is the world and never moves; joint i carries `inertias[i]`, which holds
+    the links on it, also those behind fixed joints. A parent comes before its children.
+
+    Attributes:
+        name: The robot's name.
+        joints: All joints, the universe first.
+        inertias: What each joint carries, in the joint's frame.
+        frames: All frames, the world's first.
+        gravity: The gravity field in world axes (3,) [m/s^2], read-only.
+    """
+
+    name: str
+    joints: tuple[Joint, ...]
+    inertias: tuple[Inertia, ...]
+    frames: tuple[Frame, ...]
+    gravity: np.ndarray
+
+    @cached_property
+    def nq(self) -> int:
+        """Length of a configuration q."""
+        return sum(joint.nq for joint in self.joints)
+
+    @cached_property
+    def nv(self) -> int:
+        """Length of a velocity v: the degrees of freedom."""
+        return sum(joint.nv for joint in self.joints)
+
+    @cached_property
+    def na(self) -> int:
+        """How many degrees of freedom have a motor."""
+        return sum(joint.nv for joint in self.joints if joint.actuated)
+
+    @property
+    def njoints(self) -> int:
+        """How many joints there are, the universe included."""
+        return len(self.joints)
+
+    @property
+    def nframes(self) -> int:
+        """How many frames there are, the world's included."""
+        return len(self.frames)
+
+    @cached_property
+    def joint_names(self) -> tuple[str, ...]:
+        """Names of the moving joints, in the order of v."""
+        return tuple(joint.name for joint in self.joints[1:])
+
+    @cached_property
+    def joint_placements(self) -> tuple[SE3, ...]:
+        """Where each joint's frame lies in its parent joint's, in neutral configuration."""
+        return tuple(joint.placement for joint in self.joints)
+
+    @cached_property
+    def actuated(self) -> np.ndarray:
+        """Which degrees of freedom have a motor: (nv,) bool, read-only."""
+        flags = [joint.actuated for joint in self.joints for _ in range(joint.nv)]
+        return freeze(np.array(flags, dtype=bool))
+
+    @cached_property
+    def lower_position_limit(self) -> np.ndarray:
+        """Smallest q (nq,) [rad or m], -inf where there is no limit; read-only."""
+        return freeze(np.concatenate([joint.lower for joint in self.joints]))
+
+    @cached_property
+    def upper_position_limit(self) -> np.ndarray:
+        """Largest q (nq,) [rad or m]; read-only."""
+        return freeze(np.concatenate([joint.upper for joint in self.joints]))
+
+    @cached_property
+    def velocity_limit(self) -> np.ndarray:
+        """Largest speed (nv,) [rad/s or m/s]; read-only."""
+        return freeze(np.concatenate([joint.velocity for joint in self.joints]))
+
+    @cached_property
+    def effort_limit(self) -> np.ndarray:
+        """Largest torque or force (nv,) [N m or N]; read-only."""
+        return freeze(np.concatenate([joint.effort for joint in self.joints]))
+
+    @cached_property
+    def _joint_ids(self) -> dict[str, int]:
+        return {joint.name: i for i, joint in enumerate(self.joints)}
+
+    @cached_property
+    def frame_of_joint(self) -> tuple[int, ...]:
+        """Index of each joint's own frame; that of the universe is frame 0."""
+        found = {0: 0}
+        for i, frame in enumerate(self.frames):
+            if frame.type is FrameType.JOINT:
+                found[frame.parent] = i
+        return tuple(found[i] for i in range(self.njoints))
+
+    @cached_property
+    def _frame_ids(self) -> dict[str, list[int]]:
+        ids = defaultdict(list)
+        for i, frame in enumerate(self.frames):
+            ids[frame.name].append(i)
+        return dict(ids)
+
+    def joint_id(self, name: str) -> int:
+        """Return the index of a joint.
+
+        Raises:
+            UnknownNameError: No joint has this name.
+        """
+        try:
+            return self._joint_ids[name]
+        except (KeyError, TypeError):
+            raise UnknownNameError('joint', name, self._joint_ids) from None
+
+    def frame_id(self, name: str, type: FrameType | None = None) -> int:
+        """Return the index of a frame.
+
+        Args:
+            name: Its name.
+            type: Its type; needed only where frames of one name lie in different places. In URDF
+                a joint's frame and that of its link coincide, whatever their names.
+
+        Raises:
+            UnknownNameError: No frame has this name (and type).
+            InvalidValueError: The name alone does not tell which frame is meant.
+        """
+        try:
+            found = self._frame_ids[name]
+        except (KeyError, TypeError):
+            raise UnknownNameError('frame', name, self._frame_ids) from None
+        if type is not None:
+            found = [i for i in found if self.frames[i].type is type]
+            if not found:
+                names = [frame.name for frame in self.frames if frame.type is type]
+                raise UnknownNameError(f'frame of type {type.name}', name, names)
+        first = self.frames[found[0]]
+        for i in found[1:]:
+            other = self.frames[i]
+            if other.parent != first.parent or other.placement != first.placement:
+                types = ', '.join(self.frames[j].type.name for j in found)
+                raise InvalidValueError('name', name, f'a type beside it, one of {types}')
+        return found[0]
+
+    def with_frame(self, name: str, parent: str, placement: SE3) -> 'Model':
+        """Return a model with one more frame, of type OP_FRAME; this one stays as it is.
+
+        Args:
+            name: A name that no frame has yet.
+            parent: Name of the frame that it is fixed to.
+            placement: From the new frame to the parent frame.
+
+        Raises:
+            UnknownNameError: There is no such parent.
+            InvalidValueError: The name is taken or empty, or the placement is no `SE3`.
+        """
+        if not isinstance(name, str) or not name or name in self._frame_ids:
+            raise InvalidValueError('name', name, 'a name that no frame has yet')
+        if not isinstance(placement, SE3):
+            raise InvalidValueError('placement', placement, 'an SE3')
+        base = self.frames[self.frame_id(parent)]
+        frame = Frame(name, base.parent, base.placement @ placement, FrameType.OP_FRAME)
+        return replace(self, frames=(*self.frames, frame))
+
+    def neutral(self) -> np.ndarray:
+        """Return the neutral configuration (nq,): zeros, and the identity of each quaternion."""
+        return configuration.neutral(self.joints)
+
+    def random_configuration(self, rng: np.random.Generator) -> np.ndarray:
+        """Return a configuration (nq,) drawn uniformly from all that the limits allow.
+
+        A coordinate without limits is drawn from +-pi [rad] or +-1 [m], one with a single limit
+        from a range as wide beside it, a quaternion from all rotations.
+        """
+        return configuration.random(self.joints, rng)
+
+    def create_data(self, watch: str | None = None) -> Data:
+        """Return a place for results.
+
+        Args:
+            watch: Name of a frame that every `compute_all_terms` is to refresh too.
+
+        Raises:
+            UnknownNameError: There is no such frame.
+        """
+        return Data(self, watch)

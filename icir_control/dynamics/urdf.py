@@ -1,0 +1,173 @@
+"""From a URDF to a model; the one module that knows `yourdfpy`."""
+
+import logging
+from collections import defaultdict
+from collections.abc import Sequence
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from icir_control.dynamics.builder import WORLD, ModelBuilder
+from icir_control.dynamics.frames import FrameType
+from icir_control.dynamics.model import Model
+from icir_control.dynamics.urdf_elements import parse
+from icir_control.dynamics.urdf_source import read_source
+from icir_control.errors import IcirError, InvalidValueError, ModelError
+from icir_control.spatial import SE3, Inertia
+
+ROOT_JOINTS = ('fixed', 'planar', 'floating')
+ROOT_JOINT = 'root_joint'
+"""Name of the joint between the world and the root link, where there is one."""
+
+_log = logging.getLogger(__name__)
+
+
+def load_urdf(
+    path_or_xml: str | Path,
+    *,
+    root_joint: str = 'fixed',
+    package_dirs: Sequence[str | Path] = (),
+) -> Model:
+    """Return the model of a robot that is described in URDF.
+
+    Joints are numbered depth first, children in the order of the file. What is fixed to a moving
+    link counts as part of it; a `JOINT`, `FIXED_JOINT`, `BODY` or `SENSOR` frame remains of each
+    element. A mimic joint is a joint of its own, without a motor.
+
+    Args:
+        path_or_xml: A path, a `package://name/path`, or XML text.
+        root_joint: How the root link moves in the world: `fixed`, `planar` or `floating`.
+        package_dirs: Folders that are packages or hold packages, for `package://`.
+
+    Raises:
+        InvalidValueError: No such `root_joint`.
+        ModelError: The description cannot be read or built; the message names the element.
+    """
+    if root_joint not in ROOT_JOINTS:
+        raise InvalidValueError('root_joint', root_joint, f'one of {", ".join(ROOT_JOINTS)}')
+    label, text = read_source(path_or_xml, package_dirs)
+    checked = parse(label, text)
+    robot = _read_with_yourdfpy(checked)
+    try:
+        return _build(robot, checked.iterfind('sensor'), root_joint)
+    except ModelError as error:
+        raise ModelError(f'{label}: {error}') from None
+    except IcirError as error:
+        raise ModelError(f'{label}: {error}') from error
+
+
+def _read_with_yourdfpy(checked: Any) -> Any:
+    # Late, since it brings a mesh library along: half a second.
+    from lxml import etree
+    from yourdfpy import URDF
+
+    file = BytesIO(etree.tostring(checked))
+    return URDF.load(file, build_scene_graph=False, load_meshes=False).robot
+
+
+def _build(robot: Any, sensors: Any, root_joint: str) -> Model:
+    joints_on = defaultdict(list)
+    for joint in robot.joints:
+        joints_on[joint.parent].append(joint)
+    inertials = {link.name: link.inertial for link in robot.links}
+    root = _root(robot)
+
+    builder = ModelBuilder(robot.name)
+    parent = WORLD
+    if root_joint != 'fixed':
+        builder.add_joint(ROOT_JOINT, root_joint)
+        parent = ROOT_JOINT
+    builder.add_body(root, parent, _inertia(root, inertials[root]))
+    waiting = joints_on[root][::-1]
+    reached = {root}
+    while waiting:
+        joint = waiting.pop()
+        _add_joint(builder, joint)
+        reached.add(joint.child)
+        builder.add_body(joint.child, joint.name, _inertia(joint.child, inertials[joint.child]))
+        waiting += joints_on[joint.child][::-1]
+    lost = [link for link in inertials if link not in reached]
+    if lost:
+        raise ModelError(f'links {", ".join(lost)} form a cycle; a URDF is a tree')
+    for sensor in sensors:
+        builder.add_frame(
+            sensor.get('name'),
+            sensor.find('parent').get('link'),
+            _sensor_placement(sensor.find('origin')),
+            FrameType.SENSOR,
+        )
+    return builder.build()
+
+
+def _root(robot: Any) -> str:
+    """Return the one link that is no joint's child."""
+    joint_above: dict[str, str] = {}
+    for joint in robot.joints:
+        if joint.child in joint_above:
+            first = joint_above[joint.child]
+            raise ModelError(
+                f'link {joint.child!r} is the child of joints {first!r} and {joint.name!r}; '
+                'a URDF is a tree'
+            )
+        joint_above[joint.child] = joint.name
+    roots = [link.name for link in robot.links if link.name not in joint_above]
+    if not roots:
+        raise ModelError('every link is the child of a joint: a cycle; a URDF is a tree')
+    if len(roots) > 1:
+        raise ModelError(f'links {", ".join(roots)} are all roots; join them by fixed joints')
+    return roots[0]
+
+
+def _add_joint(builder: ModelBuilder, joint: Any) -> None:
+    placement = _placement(joint.origin)
+    if joint.type == 'fixed':
+        builder.add_frame(joint.name, joint.parent, placement, FrameType.FIXED_JOINT)
+        return
+    if joint.type == 'planar' and not np.array_equal(np.sign(joint.axis), (0, 0, 1)):
+        axis = ' '.join(f'{x:g}' for x in joint.axis)
+        raise ModelError(
+            f"planar joint {joint.name!r} has axis xyz='{axis}'; only '0 0 1' is supported: "
+            'turn the origin of the joint instead'
+        )
+    if joint.mimic is not None:
+        _log.warning(
+            'joint %r mimics %r; it is modelled as a joint of its own, without a motor',
+            joint.name, joint.mimic.joint,
+        )  # fmt: skip
+    limit = joint.limit
+    bounded = limit is not None and joint.type in ('revolute', 'prismatic')
+    builder.add_joint(
+        joint.name,
+        joint.type,
+        joint.parent,
+        placement,
+        axis=joint.axis,
+        lower=limit.lower if bounded else None,
+        upper=limit.upper if bounded else None,
+        velocity=limit.velocity if limit else None,
+        effort=limit.effort if limit else None,
+        actuated=False if joint.mimic is not None else None,
+    )
+
+
+def _placement(origin: np.ndarray | None) -> SE3:
+    return SE3.identity() if origin is None else SE3(origin[:3, :3], origin[:3, 3])
+
+
+def _sensor_placement(origin: Any) -> SE3:
+    if origin is None:
+        return SE3.identity()
+    xyz, rpy = (origin.get(name, '0 0 0').split() for name in ('xyz', 'rpy'))
+    return SE3.from_xyz_rpy([float(x) for x in xyz], [float(x) for x in rpy])
+
+
+def _inertia(link: str, inertial: Any) -> Inertia | None:
+    if inertial is None:
+        return None
+    try:
+        inertia = Inertia(inertial.mass, np.zeros(3), inertial.inertia)
+    except InvalidValueError as error:
+        raise ModelError(f'link {link!r}: <inertia>: {error}') from None
+    return _placement(inertial.origin).act(inertia)
