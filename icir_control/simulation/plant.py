@@ -112,6 +112,5 @@ def compile_plant(spec: mujoco.MjSpec, plant: Plant, end_effector: str) -> mujoc
 
 def _add_payload(parent: mujoco.MjsBody, mass: float) -> None:
     sphere = 0.4 * mass * _PAYLOAD_RADIUS**2
-    parent.add_body(
-        name='payload', mass=mass, inertia=[sphere, sphere, sphere], explicitinertial=True
-    )
+    # Nameless, because a link of the robot may bear any name.
+    parent.add_body(mass=mass, inertia=[sphere, sphere, sphere], explicitinertial=True)

@@ -3,6 +3,8 @@
 import math
 
 import mujoco
+import numpy as np
+from numpy.typing import NDArray
 
 from icir_control.errors import ModelError
 from icir_control.simulation.urdf import Urdf
@@ -13,6 +15,9 @@ CAMERA = 'overview'
 # Geom groups as MuJoCo's viewers show them: 0 to 2 are seen, 3 is hidden.
 _GROUP_VISUAL = 2
 _GROUP_COLLISION = 3
+
+# A robot that stands on the floor reaches this far below it by rounding alone [m].
+_ON_THE_FLOOR = 1e-6
 
 _AZIMUTH, _ELEVATION = 135.0, -18.0
 
@@ -44,6 +49,37 @@ def build_scene(
         # A mesh that cannot be decoded must not take the arm with it.
         bare = description.without_meshes(str(error))
         return _dress(bare, joint_names, timestep), bare.notes
+
+
+def settle_floor(
+    spec: mujoco.MjSpec, model: mujoco.MjModel, position: NDArray[np.float64]
+) -> tuple[str, ...]:
+    """Lower the floor of a scene beneath a robot that reaches below its own base.
+
+    Args:
+        spec: The scene.
+        model: The scene, compiled.
+        position: (nq,) where the robot stands, in MuJoCo's order.
+
+    Returns:
+        What was done, for the user to read; nothing where the floor stays at zero.
+    """
+    data = mujoco.MjData(model)
+    data.qpos[:] = position
+    mujoco.mj_kinematics(model, data)
+    floor = spec.geom(FLOOR)
+    lowest = 0.0
+    for geom in range(model.ngeom):
+        if geom == floor.id or not model.geom_contype[geom]:
+            continue
+        upward = data.geom_xmat[geom].reshape(3, 3)[2]
+        middle, half = model.geom_aabb[geom, :3], model.geom_aabb[geom, 3:]
+        bottom = data.geom_xpos[geom, 2] + upward @ middle - np.abs(upward) @ half
+        lowest = min(lowest, float(bottom))
+    if lowest > -_ON_THE_FLOOR:
+        return ()
+    floor.pos = [0.0, 0.0, lowest - 1e-3]
+    return (f'the robot reaches below its base: floor lowered to {lowest:.3f} m',)
 
 
 def _dress(description: Urdf, joint_names: tuple[str, ...], timestep: float) -> mujoco.MjSpec:

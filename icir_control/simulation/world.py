@@ -18,16 +18,13 @@ from icir_control.errors import (
 from icir_control.simulation.forces import ExternalForces
 from icir_control.simulation.oracle import Dynamics
 from icir_control.simulation.plant import Plant, compile_plant
-from icir_control.simulation.scene import FLOOR, build_scene
+from icir_control.simulation.scene import build_scene, settle_floor
 from icir_control.simulation.urdf import read_urdf
 
 LONGEST_TIMESTEP = 0.02
 
 # MuJoCo takes a larger command for a fault and puts zero in its place [N m or N].
 _LARGEST_INPUT = 1e9
-
-# A robot that stands on the floor reaches this far below it by rounding alone [m].
-_ON_THE_FLOOR = 1e-6
 
 _log = logging.getLogger(__name__)
 
@@ -104,22 +101,22 @@ class World:
         )
         self.notes: tuple[str, ...] = notes
         nominal = spec.compile()
+        self._joints = np.array([nominal.joint(name).id for name in self.joint_names], np.intp)
+        self._inverse = np.argsort(self._joints)
+        self._shape = (len(self.joint_names),)
+        self._read_constants(nominal)
+        self._initial = self._checked_configuration(initial_configuration)
+        self.notes += settle_floor(spec, nominal, self._initial[self._inverse])
         self.model = compile_plant(spec, self.plant, end_effector_frame)
         self.data = mujoco.MjData(self.model)
 
-        self._joints = np.array([nominal.joint(name).id for name in self.joint_names], np.intp)
-        self._inverse = np.argsort(self._joints)
         self._links = {name: self.model.body(name).id for name in description.links}
         self._nominal = Dynamics(nominal, self._joints)
         self._actual = Dynamics(self.model, self._joints)
         self._end_effector = nominal.body(end_effector_frame).id
-        self._shape = (len(self.joint_names),)
-        self._read_constants(nominal)
         self._cache_views()
         self._forces = ExternalForces(self.model, self.data)
-        self._initial = self._checked_configuration(initial_configuration)
         self.reset()
-        self._settle_floor()
         self._note_contacts()
         for note in self.notes:
             _log.warning('%s', note)
@@ -367,23 +364,6 @@ class World:
         if link not in self._links:
             raise UnknownNameError('link', link, self._links)
         return self._links[link]
-
-    def _settle_floor(self) -> None:
-        """Lower the floor beneath a robot that reaches below its own base."""
-        model, data = self.model, self.data
-        floor = model.geom(FLOOR).id
-        lowest = 0.0
-        for geom in range(model.ngeom):
-            if geom == floor or not model.geom_contype[geom]:
-                continue
-            row = data.geom_xmat[geom].reshape(3, 3)[2]
-            middle, half = model.geom_aabb[geom, :3], model.geom_aabb[geom, 3:]
-            height = data.geom_xpos[geom, 2] + row @ middle - np.abs(row) @ half
-            lowest = min(lowest, float(height))
-        if lowest < -_ON_THE_FLOOR:
-            model.geom_pos[floor, 2] = lowest - 1e-3
-            mujoco.mj_forward(model, data)
-            self.notes += (f'the robot reaches below its base: floor lowered to {lowest:.3f} m',)
 
     def _note_contacts(self) -> None:
         bodies = self.model.geom_bodyid
