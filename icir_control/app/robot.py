@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import yaml
 
@@ -58,29 +58,36 @@ class Robot:
             raise UnknownNameError('robot', name, names)
         own_file = share_directory() / 'config' / f'{name}.yaml'
         path = Path(params_file).expanduser().absolute() if params_file else own_file
-        in_file = _model_in(path)
+        in_file = str(_parameters_in(path, _BRIDGE).get('model') or '')
         chosen = model or in_file or f'package://{PACKAGE}/urdf/{name}.urdf'
         if '://' not in chosen:
             chosen = str(Path(chosen).expanduser().absolute())
         find_model_file(chosen)
         return cls(chosen, path, overrides_model=bool(model) or not in_file)
 
+    def parameters(self, node: str) -> dict[str, Any]:
+        """Return what the parameter file gives to a node, nested as in the file.
+
+        Args:
+            node: The node's name.
+        """
+        return _parameters_in(self.params_file, node)
+
     def description(self) -> str:
         """Return the URDF as text, as `robot_state_publisher` takes it."""
         return find_model_file(self.model).read_text()
 
 
-def _model_in(path: Path) -> str:
-    """Return the model that a parameter file gives to the bridge; empty where it gives none."""
+def _parameters_in(path: Path, node: str) -> dict[str, Any]:
+    """Return what a parameter file gives to a node; later entries stand above earlier ones."""
     try:
         content = yaml.safe_load(path.read_text())
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigurationError(f'parameter file {path} cannot be read: {error}') from error
     except yaml.YAMLError as error:
         raise ConfigurationError(f'parameter file {path} is not YAML: {error}') from error
-    model = ''
+    parameters: dict[str, Any] = {}
     for pattern, entry in content.items() if isinstance(content, dict) else ():
-        if str(pattern).rpartition('/')[2] in (_BRIDGE, '**'):
-            parameters = entry.get('ros__parameters') if isinstance(entry, dict) else None
-            model = (parameters or {}).get('model') or model
-    return str(model)
+        if str(pattern).rpartition('/')[2] in (node, '**') and isinstance(entry, dict):
+            parameters |= entry.get('ros__parameters') or {}
+    return parameters

@@ -1,0 +1,72 @@
+"""What the demo does and when: every mode once, pushes where an arm should give way."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class Push:
+    """A force on the end effector, along one of its own axes.
+
+    Attributes:
+        start: Simulation time [s].
+        duration: [s].
+        axis: 0, 1 or 2 for x, y or z.
+        force: [N].
+    """
+
+    start: float
+    duration: float
+    axis: int
+    force: float
+
+    @property
+    def end(self) -> float:
+        """Simulation time at which it is over [s]."""
+        return self.start + self.duration
+
+    @property
+    def wrench(self) -> NDArray[np.float64]:
+        """(6,) linear part first [N, N m]."""
+        return self.force * np.eye(6)[self.axis]
+
+
+@dataclass(frozen=True)
+class Phase:
+    """One mode, for a while.
+
+    Attributes:
+        mode: Its name.
+        start: Simulation time at which it is entered [s].
+        end: Simulation time at which the next one is [s].
+        pushes: In the order of their start.
+    """
+
+    mode: str
+    start: float
+    end: float
+    pushes: tuple[Push, ...] = ()
+
+
+# The spring needs some seconds to come to rest: along the axis in which the arm is heaviest at
+# home it swings. Down starts from home, and float comes last: where it ends nobody need know.
+PHASES = (
+    Phase('gravity', 0.0, 0.5),
+    Phase('home', 0.5, 3.0),
+    Phase(
+        'impedance',
+        3.0,
+        24.0,
+        (Push(3.5, 4.0, 0, 5.0), Push(10.5, 4.0, 1, 5.0), Push(17.5, 4.0, 2, 5.0)),
+    ),
+    Phase('down', 24.0, 26.5),
+    Phase('ready', 26.5, 29.0),
+    Phase('float', 29.0, 32.0, (Push(29.5, 1.0, 0, 10.0),)),
+)
+
+
+def schedule_of(phases: tuple[Phase, ...]) -> list[str]:
+    """Return the controller's parameter `schedule`; the first phase is its initial mode."""
+    return [f'{phase.start} {phase.mode}' for phase in phases[1:]]

@@ -1,0 +1,110 @@
+"""The figures of a run as a table for the eye, and as JSON for a program."""
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from rich.table import Table
+from rich.text import Text
+
+from icir_control.app.figures import Figure
+from icir_control.app.recording import Recording
+from icir_control.errors import ConfigurationError
+
+# How a figure is shown: unit by the end of its name, and what one of it is in SI units.
+_UNITS = {'rad': ('urad', 1e-6), 'm': ('mm', 1e-3), 'nm': ('N m', 1.0)}
+_EXACT = 1e-12  # below, in SI units, a figure is round-off
+
+
+def has_passed(figures: Mapping[str, Sequence[Figure]]) -> bool:
+    """Return whether every figure is within its bounds."""
+    return all(figure.passed for group in figures.values() for figure in group)
+
+
+def table_of(figures: Mapping[str, Sequence[Figure]]) -> Table:
+    """Return the figures, a row for each.
+
+    Args:
+        figures: By mode, and by `run` those of the whole run.
+    """
+    table = Table(box=None, pad_edge=False, header_style='bold')
+    table.add_column('mode')
+    table.add_column('figure')
+    table.add_column('value', justify='right')
+    table.add_column('good', justify='right')
+    table.add_column('')
+    for group, members in figures.items():
+        for i, figure in enumerate(members):
+            words, value, bound = _shown(figure)
+            mark = Text('ok', style='green') if figure.passed else Text('OUT', style='bold red')
+            table.add_row(group if i == 0 else '', words, value, bound, mark)
+        table.add_section()
+    return table
+
+
+def write_report(
+    path: Path, figures: Mapping[str, Sequence[Figure]], recording: Recording
+) -> None:
+    """Write the figures as JSON.
+
+    Args:
+        path: The file; folders above it are made.
+        figures: By mode, and by `run` those of the whole run.
+        recording: The run.
+
+    Raises:
+        ConfigurationError: The file cannot be written.
+    """
+    groups = {
+        group: {figure.name: _finite(figure.value) for figure in members}
+        for group, members in figures.items()
+    }
+    bounds = {
+        group: {figure.name: [figure.lower, figure.upper] for figure in members}
+        for group, members in figures.items()
+    }
+    report = {
+        'passed': has_passed(figures),
+        'real_time_factor': recording.real_time_factor,
+        'steps': recording.steps,
+        'run': groups.pop('run'),
+        'modes': groups,
+        'bounds': {'run': bounds.pop('run'), 'modes': bounds},
+    }
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(report, indent=2) + '\n')
+    except OSError as error:
+        raise ConfigurationError(f'the report cannot be written: {error}') from error
+
+
+def _shown(figure: Figure) -> tuple[str, str, str]:
+    """Return name, value and bounds in a unit that suits the eye."""
+    words, _, suffix = figure.name.rpartition('_')
+    if suffix not in _UNITS:
+        words, unit, scale = figure.name, '', 1.0
+    else:
+        unit, scale = _UNITS[suffix]
+        if suffix == 'm' and figure.upper < 1e-4:
+            unit, scale = 'um', 1e-6
+        elif suffix == 'rad' and figure.upper > 1e-3:
+            unit, scale = 'mrad', 1e-3
+
+    def number(value: float) -> str:
+        return f'{value / scale:.3g}'
+
+    value = figure.value
+    shown = '< 1e-12' if 0.0 < abs(value) < _EXACT and scale < 1.0 else number(value)
+    if figure.lower == figure.upper:
+        bound = number(figure.upper)
+    elif figure.lower > 0.0:
+        bound = f'{number(figure.lower)} to {number(figure.upper)}'
+    else:
+        bound = f'<= {number(figure.upper)}'
+    return words.replace('_', ' '), f'{shown} {unit}'.rstrip(), f'{bound} {unit}'.rstrip()
+
+
+def _finite(value: float) -> float | None:
+    """Return what JSON can say of a number."""
+    return value if math.isfinite(value) else None

@@ -1,0 +1,149 @@
+"""One unattended run: both nodes on a ROS domain of their own, a schedule, pushes, a recording."""
+
+import os
+import random
+import socket
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import numpy as np
+import rclpy
+from geometry_msgs.msg import WrenchStamped
+from rclpy.duration import Duration
+from rclpy.node import Node
+from rclpy.publisher import Publisher
+from rclpy.signals import SignalHandlerOptions
+
+from icir_control.app.children import Children
+from icir_control.app.plan import Phase, schedule_of
+from icir_control.app.recording import Recorder, Recording
+from icir_control.app.robot import Robot
+from icir_control.app.session import (
+    BRIDGE,
+    CONTROLLER,
+    check_children,
+    ros_arguments,
+    signals_end_it,
+)
+from icir_control.errors import IcirError
+
+_PATIENCE = 60.0  # s of wall time in which something must move on
+_LAST_WORDS = 15  # lines of the nodes that explain why a run ended
+_DOMAINS = range(1, 101)
+# RTPS's rule for its UDP ports; the second offset is that of the first process of a domain.
+_FIRST_PORT, _PORTS_PER_DOMAIN, _OFFSETS = 7400, 250, (0, 10)
+
+_PARAMETERS = {
+    'viewer': 'none',
+    'lockstep': True,
+    'real_time_factor': 0.0,
+    # Longer than any push: what ends one is another, of nothing.
+    'external_wrench_hold': 60.0,
+}
+
+
+class RunError(IcirError):
+    """A run did not come to its end."""
+
+
+def record_run(
+    robot: Robot,
+    phases: tuple[Phase, ...],
+    joint_names: tuple[str, ...],
+    end_effector: str,
+    tell: Callable[[float], None],
+) -> Recording:
+    """Run the phases as fast as the machine allows, and record every state.
+
+    Args:
+        robot: The arm.
+        phases: What runs when; the first one is the controller's initial mode.
+        joint_names: In the order of the recording's arrays.
+        end_effector: The link that is pushed.
+        tell: Called again and again with the simulation time [s].
+
+    Raises:
+        RunError: A node ended, or nothing moved on; with the nodes' last words.
+        KeyboardInterrupt: A signal asked for the end.
+    """
+    os.environ['ROS_AUTOMATIC_DISCOVERY_RANGE'] = 'LOCALHOST'
+    os.environ['ROS_DOMAIN_ID'] = str(_free_domain())
+    lines: list[str] = []
+
+    def listen(name: str, line: str) -> None:
+        lines.append(f'{name}: {line}')
+
+    with signals_end_it(), Children(listen) as children, _node() as node:
+        try:
+            recorder = Recorder(node, joint_names, CONTROLLER)
+            wrenches = node.create_publisher(WrenchStamped, f'{BRIDGE}/external_wrench', 10)
+
+            def wait_until(condition: Callable[[], bool]) -> None:
+                begin = time.monotonic()
+                while not condition():
+                    recorder.look()
+                    check_children(children)
+                    tell(recorder.time)
+                    if time.monotonic() - max(begin, recorder.moved) > _PATIENCE:
+                        raise RunError(f'nothing has moved on for {_PATIENCE:g} s')
+
+            children.start(BRIDGE, 'bridge', ros_arguments(BRIDGE, robot, _PARAMETERS))
+            wait_until(lambda: recorder.has_heard and wrenches.get_subscription_count() > 0)
+            _announce_pushes(wrenches, phases, end_effector)
+            # Time stands still until the controller answers: nothing of the run is missed.
+            schedule = {'schedule': schedule_of(phases)}
+            children.start(CONTROLLER, 'controller', ros_arguments(CONTROLLER, robot, schedule))
+            wait_until(lambda: recorder.time >= phases[-1].end)
+        except IcirError as error:
+            raise RunError('\n'.join([*lines[-_LAST_WORDS:], str(error)])) from error
+    return recorder.recording(phases[-1].end)
+
+
+@contextmanager
+def _node() -> Iterator[Node]:
+    """Give a node of this process, as long as the context lasts."""
+    rclpy.init(args=[], signal_handler_options=SignalHandlerOptions.NO)
+    try:
+        node = rclpy.create_node('demo')
+        yield node
+        node.destroy_node()
+    finally:
+        rclpy.try_shutdown()
+
+
+def _announce_pushes(publisher: Publisher, phases: tuple[Phase, ...], link: str) -> None:
+    """Tell the bridge of every push beforehand: its stamp says when it starts."""
+    for push in (push for phase in phases for push in phase.pushes):
+        for start, wrench in ((push.start, push.wrench), (push.end, np.zeros(6))):
+            message = WrenchStamped()
+            stamp = message.header.stamp
+            stamp.sec, stamp.nanosec = divmod(round(start * 1e9), 10**9)
+            message.header.frame_id = link
+            force = message.wrench.force
+            force.x, force.y, force.z = wrench[:3].tolist()
+            publisher.publish(message)
+    if not publisher.wait_for_all_acked(Duration(seconds=_PATIENCE)):
+        raise RunError('the bridge has not taken the pushes')
+
+
+def _free_domain() -> int:
+    """Return a ROS domain that no process of this machine is in.
+
+    Raises:
+        RunError: There is none.
+    """
+    for domain in random.SystemRandom().sample(_DOMAINS, len(_DOMAINS)):
+        first = _FIRST_PORT + _PORTS_PER_DOMAIN * domain
+        if all(_is_free(first + offset) for offset in _OFFSETS):
+            return domain
+    raise RunError('every ROS domain of this machine is in use')
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.bind(('', port))
+        except OSError:
+            return False
+    return True
