@@ -143,7 +143,7 @@ def _impedance(part: Part) -> Iterator[Figure]:
         turns.append(_angle(replay.rotation_reference[last], replay.rotation[last]))
     yield Figure('displacement_m', float(max(ways)), 0.25)
     yield Figure('stiffness_error', float(max(errors)), 0.05)
-    yield Figure('rotation_error_rad', max(turns), 5e-3)
+    yield Figure('rest_rotation_error_rad', max(turns), 5e-3)
 
 
 _BY_LAW: dict[type[Law], Callable[[Part], Iterator[Figure]]] = {

@@ -50,20 +50,20 @@ class Phase:
     pushes: tuple[Push, ...] = ()
 
 
-# The spring needs some seconds to come to rest: along the axis in which the arm is heaviest at
-# home it swings. Down starts from home, and float comes last: where it ends nobody need know.
+# Along the axis in which the arm is heaviest at home, the spring swings for seconds before it
+# rests. Down starts from home, and float comes last: where it ends nobody need know.
 PHASES = (
-    Phase('gravity', 0.0, 0.5),
-    Phase('home', 0.5, 3.0),
+    Phase('gravity', 0.0, 1.5),
+    Phase('home', 1.5, 4.0),
     Phase(
         'impedance',
-        3.0,
-        24.0,
-        (Push(3.5, 4.0, 0, 5.0), Push(10.5, 4.0, 1, 5.0), Push(17.5, 4.0, 2, 5.0)),
+        4.0,
+        33.0,
+        (Push(4.5, 8.0, 0, 5.0), Push(18.5, 4.0, 1, 5.0), Push(25.5, 4.0, 2, 5.0)),
     ),
-    Phase('down', 24.0, 26.5),
-    Phase('ready', 26.5, 29.0),
-    Phase('float', 29.0, 32.0, (Push(29.5, 1.0, 0, 10.0),)),
+    Phase('down', 33.0, 35.5),
+    Phase('ready', 35.5, 38.0),
+    Phase('float', 38.0, 41.0, (Push(38.5, 1.0, 0, 10.0),)),
 )
 
 

@@ -11,9 +11,10 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import LogLocator, MultipleLocator
+from numpy.lib.stride_tricks import sliding_window_view
 
 from icir_control.app.figures import Part, figures_of, joint_error, pose_error
-from icir_control.control.laws import Float, Impedance, Task
+from icir_control.control.laws import Float, Impedance, Joint, Task
 from icir_control.errors import ConfigurationError
 
 _WIDTH = 10.0  # inch
@@ -36,6 +37,7 @@ _BOUND = {'color': '#AA0000', 'linewidth': 1.0, 'linestyle': ':'}
 _SHADE = {'facecolor': '#EEEEEE', 'zorder': -10}
 _PUSHED = {'facecolor': '#F6D9B0', 'alpha': 0.6, 'zorder': -9}
 _ROUND_OFF = 1e-17  # the lower edge of a logarithmic axis
+_NEAR = 10  # control periods to either side
 
 
 def write_plots(folder: Path, parts: Sequence[Part]) -> list[Path]:
@@ -90,13 +92,13 @@ def _joint_tracking(figure: Figure, parts: Sequence[Part]) -> None:
     for part in filter(_tracks, parts):
         reference = np.rad2deg(part.replay.position_reference[part.rows])
         above.plot(time[part.rows], reference, **_REFERENCE)
-        error = np.abs(joint_error(part))
-        for colour, of_one in zip(_COLOURS, error.T, strict=False):
-            below.plot(time[part.rows], of_one, color=colour, linewidth=0.7)
-        _draw_bound(below, part, 'peak_joint_error_rad')
+        if type(part.mode.law) is Joint:
+            error = np.max(np.abs(joint_error(part)), axis=1)
+            below.plot(time[part.rows], _envelope(error), color=_COLOURS[0])
+            _draw_bound(below, part, 'peak_joint_error_rad')
     above.set_ylabel('joint position [deg]')
     above.yaxis.set_major_locator(MultipleLocator(45.0))
-    _error_axis(below, 'position error [rad]')
+    _error_axis(below, 'greatest joint error [rad]')
     _finish(figure, (above, below), parts)
 
 
@@ -113,8 +115,8 @@ def _task_tracking(figure: Figure, parts: Sequence[Part]) -> None:
             above.plot(time[part.rows], part.replay.translation_reference[part.rows], **_REFERENCE)
         distance, angle = pose_error(part)
         if _holds_position(part):
-            middle.plot(time[part.rows], distance, color=_COLOURS[0])
-        below.plot(time[part.rows], angle, color=_COLOURS[0])
+            middle.plot(time[part.rows], _envelope(distance), color=_COLOURS[0])
+        below.plot(time[part.rows], _envelope(angle), color=_COLOURS[0])
         _draw_bound(middle, part, 'peak_position_error_m')
         _draw_bound(below, part, 'peak_rotation_error_rad')
         _draw_bound(below, part, 'rotation_error_rad')
@@ -127,21 +129,19 @@ def _task_tracking(figure: Figure, parts: Sequence[Part]) -> None:
 def _torque(figure: Figure, parts: Sequence[Part]) -> None:
     """Applied torque of each joint between its limits."""
     run = parts[0]
-    rows = -(-len(run.joint_names) // 2)
-    figure.set_size_inches(_WIDTH, 2.0 * rows + 0.6)
-    grid = figure.subplots(rows, 2, sharex=True, squeeze=False)
+    count = len(run.joint_names)
+    figure.set_size_inches(_WIDTH, 1.3 * count + 0.8)
+    panels = figure.subplots(count, 1, sharex=True, squeeze=False)[:, 0]
     for axes, name, torque, limit in zip(
-        grid.flat, run.joint_names, run.recording.effort.T, run.effort_limit, strict=False
+        panels, run.joint_names, run.recording.effort.T, run.effort_limit, strict=True
     ):
         axes.plot(run.recording.time, torque, color=_COLOURS[0], linewidth=1.0, label='applied')
-        for sign in (-1.0, 1.0):
-            axes.axhline(sign * limit, label='limit' if sign > 0 else None, **_BOUND)
-        axes.set_ylim(-1.12 * limit, 1.12 * limit)
-        axes.set_title(name, loc='left', fontweight='bold', pad=14)
-        axes.set_ylabel('torque [N m]')
-    for axes in grid.flat[len(run.joint_names) :]:
-        axes.remove()
-    _finish(figure, tuple(grid.flat[: len(run.joint_names)]), parts, headed=2)
+        axes.axhline(limit, label='limit', **_BOUND)
+        axes.axhline(-limit, **_BOUND)
+        axes.set_ylim(-1.15 * limit, 1.15 * limit)
+        axes.set_ylabel(f'{name}\n[N m]')
+    figure.align_ylabels(panels)
+    _finish(figure, panels, parts)
 
 
 def _tracks(part: Part) -> bool:
@@ -171,34 +171,30 @@ def _error_axis(axes: Axes, label: str) -> None:
     axes.yaxis.set_major_locator(LogLocator(numticks=8))
 
 
-def _finish(
-    figure: Figure, panels: Sequence[Axes], parts: Sequence[Part], *, headed: int = 1
-) -> None:
+def _envelope(error: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the greatest value near each one: on a logarithmic axis noise would hide its size."""
+    padded = np.pad(error, _NEAR, mode='edge')
+    return sliding_window_view(padded, 2 * _NEAR + 1).max(axis=1)
+
+
+def _finish(figure: Figure, panels: Sequence[Axes], parts: Sequence[Part]) -> None:
     """Mark the phases and the pushes, name them above, and put the legend below the panels."""
-    for i, axes in enumerate(panels):
+    for axes in panels:
         axes.set_xlim(0.0, parts[-1].phase.end)
-        for k, part in enumerate(parts):
-            start, end = part.phase.start, part.phase.end
-            if k % 2:
-                axes.axvspan(start, end, **_SHADE)
-            for push in part.phase.pushes:
-                axes.axvspan(push.start, push.end, **_PUSHED)
-            if i < headed:
-                axes.text(
-                    (start + end) / 2.0,
-                    1.02,
-                    part.phase.mode,
-                    transform=axes.get_xaxis_transform(),
-                    ha='center',
-                    va='bottom',
-                    fontsize=8,
-                )
-    for axes in panels[-headed:]:
-        axes.set_xlabel('simulation time [s]')
+        for part in parts[1::2]:
+            axes.axvspan(part.phase.start, part.phase.end, **_SHADE)
+        for push in (push for part in parts for push in part.phase.pushes):
+            axes.axvspan(push.start, push.end, **_PUSHED)
+    for phase in (part.phase for part in parts):
+        middle, top = (phase.start + phase.end) / 2.0, panels[0].get_xaxis_transform()
+        panels[0].text(
+            middle, 1.02, phase.mode, transform=top, ha='center', va='bottom', fontsize=8
+        )
+    panels[-1].set_xlabel('simulation time [s]')
     handles, labels = panels[0].get_legend_handles_labels()
-    handles += [Line2D([], [], **_REFERENCE), Line2D([], [], **_BOUND), Patch(**_PUSHED)]
-    labels += ['reference', 'bound', 'pushed']
-    shown = dict(zip(labels, handles, strict=True))
-    if 'limit' in shown:
-        del shown['reference'], shown['bound']
-    figure.legend(shown.values(), shown.keys(), loc='outside lower center', ncols=10)
+    if 'limit' not in labels:
+        handles += [Line2D([], [], **_REFERENCE), Line2D([], [], **_BOUND)]
+        labels += ['reference', 'bound']
+    handles.append(Patch(**_PUSHED))
+    labels.append('pushed')
+    figure.legend(handles, labels, loc='outside lower center', ncols=10)

@@ -14,7 +14,6 @@ from icir_control.errors import ConfigurationError
 
 # How a figure is shown: unit by the end of its name, and what one of it is in SI units.
 _UNITS = {'rad': ('urad', 1e-6), 'm': ('mm', 1e-3), 'nm': ('N m', 1.0)}
-_EXACT = 1e-12  # below, in SI units, a figure is round-off
 
 
 def has_passed(figures: Mapping[str, Sequence[Figure]]) -> bool:
@@ -94,15 +93,14 @@ def _shown(figure: Figure) -> tuple[str, str, str]:
     def number(value: float) -> str:
         return f'{value / scale:.3g}'
 
-    value = figure.value
-    shown = '< 1e-12' if 0.0 < abs(value) < _EXACT and scale < 1.0 else number(value)
     if figure.lower == figure.upper:
         bound = number(figure.upper)
     elif figure.lower > 0.0:
         bound = f'{number(figure.lower)} to {number(figure.upper)}'
     else:
         bound = f'<= {number(figure.upper)}'
-    return words.replace('_', ' '), f'{shown} {unit}'.rstrip(), f'{bound} {unit}'.rstrip()
+    value = number(figure.value)
+    return words.replace('_', ' '), f'{value} {unit}'.rstrip(), f'{bound} {unit}'.rstrip()
 
 
 def _finite(value: float) -> float | None:
