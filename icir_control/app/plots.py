@@ -12,6 +12,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import LogLocator, MultipleLocator
 from numpy.lib.stride_tricks import sliding_window_view
+from numpy.typing import NDArray
 
 from icir_control.app.figures import Part, figures_of, joint_error, pose_error
 from icir_control.control.laws import Float, Impedance, Joint, Task
