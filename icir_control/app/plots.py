@@ -191,11 +191,21 @@ def _finish(figure: Figure, panels: Sequence[Axes], parts: Sequence[Part]) -> No
         panels[0].text(
             middle, 1.02, phase.mode, transform=top, ha='center', va='bottom', fontsize=8
         )
+        for push in phase.pushes:
+            panels[0].text(
+                (push.start + push.end) / 2.0,
+                0.02,
+                f'{push.force:g} N\n{"xyz"[push.axis]}',
+                transform=top,
+                ha='center',
+                va='bottom',
+                fontsize=7,
+            )
     panels[-1].set_xlabel('simulation time [s]')
     handles, labels = panels[0].get_legend_handles_labels()
     if 'limit' not in labels:
         handles += [Line2D([], [], **_REFERENCE), Line2D([], [], **_BOUND)]
         labels += ['reference', 'bound']
     handles.append(Patch(**_PUSHED))
-    labels.append('pushed')
+    labels.append('pushed along an axis of the tool')
     figure.legend(handles, labels, loc='outside lower center', ncols=10)
