@@ -103,6 +103,7 @@ def test_without_damping_gravity_never_stops_the_arm():
     """The tutorial's: the acceleration is zero, so the speed stays."""
     loop = ClosedLoop(start=HOME, modes__gravity__damping_rate=0.0)
     pushed(loop, np.array([0.0, 5.0, 0.0, 0.0, 0.0, 0.0]), 0.1)
+    loop.run(1)
     before = loop.v.copy()
     loop.run(200)
     np.testing.assert_allclose(loop.v, before, atol=1e-6)

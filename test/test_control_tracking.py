@@ -89,6 +89,7 @@ def test_down_moves_straight_down():
 
 def test_two_millisecond_steps_are_matched_too():
     loop = ClosedLoop(timestep=2e-3)
+    loop.run(1)
     assert joint_error(loop.go('home', 2.5)) < 1e-12
 
 

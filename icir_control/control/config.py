@@ -6,9 +6,13 @@ from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any, Self
 
+import numpy as np
+from numpy.typing import NDArray
+
 from icir_control.control.arm import Arm
-from icir_control.control.figure import Figure
+from icir_control.control.figure import PER_JOINT, Figure
 from icir_control.control.gains import GAIN_FIGURES, Gains
+from icir_control.control.kernels.record import LONGEST_DELAY
 from icir_control.control.law import Law
 from icir_control.control.laws import find_law
 from icir_control.control.schedule import Entry, read_schedule
@@ -31,6 +35,37 @@ GLOBAL_FIGURES: tuple[Figure, ...] = (
         running=False,
     ),
     *GAIN_FIGURES,
+    Figure(
+        'observer.gain',
+        'float',
+        0.0,
+        '1/s',
+        'of the disturbance observer, whose estimate the tracking modes cancel; 0 is off, 200 '
+        'stands velocity noise of 1e-4 rad/s',
+        lower=0.0,
+        upper=1000.0,
+    ),
+    Figure(
+        'predictor.delay_steps',
+        'int',
+        0,
+        'control periods',
+        'from a command to its effect, which the state is predicted over',
+        lower=0,
+        upper=LONGEST_DELAY,
+        running=False,
+    ),
+    Figure(
+        'limits.torque_rate',
+        'float_array',
+        [],
+        'N m/s',
+        'greatest change of the torque; empty for none',
+        lower=1.0,
+        upper=1e6,
+        length=PER_JOINT,
+        may_be_empty=True,
+    ),
 )
 """What a user may set beside the modes."""
 
@@ -63,6 +98,9 @@ class ControllerConfig:
         initial_mode: Name of the mode that every new start begins with.
         gains: Of the tracking laws.
         schedule: By time.
+        observer_gain: [1/s]; 0 is off.
+        delay_steps: Control periods that the predictor looks ahead.
+        torque_rate_limit: (nv,) [N m/s or N/s], infinite where there is none.
         parameters: What it was made from, for `updated`.
     """
 
@@ -71,6 +109,9 @@ class ControllerConfig:
     initial_mode: str
     gains: Gains
     schedule: tuple[Entry, ...]
+    observer_gain: float
+    delay_steps: int
+    torque_rate_limit: NDArray[np.float64]
     parameters: Mapping[str, Any]
 
     @classmethod
@@ -94,6 +135,7 @@ class ControllerConfig:
         arm = Arm(model, figures['base_frame'], figures['end_effector_frame'])
         modes = _read_modes(parameters, figures['mode_names'], arm)
         initial = figures['initial_mode']
+        rate = figures['limits.torque_rate']
         if initial not in modes:
             raise ConfigurationError(
                 f'initial_mode = {initial!r} is not valid; expected one of {", ".join(modes)}'
@@ -104,6 +146,9 @@ class ControllerConfig:
             initial,
             Gains.from_figures(figures, model.nv),
             read_schedule(figures['schedule'], modes),
+            figures['observer.gain'],
+            figures['predictor.delay_steps'],
+            rate if len(rate) else np.full(model.nv, np.inf),
             parameters,
         )
 
@@ -157,14 +202,14 @@ def _at(parameters: Mapping[str, Any], name: str) -> Any:
 
 def _refuse_unknown(parameters: Mapping[str, Any]) -> None:
     """Refuse parameters that nothing reads: a typing error would otherwise go unnoticed."""
-    groups = {figure.name.split('.')[0] for figure in GLOBAL_FIGURES} | {'modes'}
+    known = {figure.name for figure in GLOBAL_FIGURES}
+    groups = {name.split('.')[0] for name in known} | {'modes'}
     names = set(parameters) - groups
-    for group in ('joint_gains', 'task_gains'):
+    for group in {name.split('.')[0] for name in known if '.' in name}:
         given = parameters.get(group, {})
-        known = {f.name.split('.')[1] for f in GAIN_FIGURES if f.name.startswith(group)}
-        names |= {f'{group}.{name}' for name in set(given) - known}
+        names |= {f'{group}.{name}' for name in given} - known
     if names:
-        valid = ', '.join(sorted(groups))
+        valid = ', '.join(sorted(known | {'modes'}))
         raise ConfigurationError(f'unknown parameter {sorted(names)[0]}; valid: {valid}')
 
 

@@ -17,7 +17,7 @@ class Figure:
 
     Attributes:
         name: Last part of the parameter's name, dots allowed.
-        kind: `float`, `float_array`, `string`, `string_array` or `bool`.
+        kind: `float`, `int`, `float_array`, `string`, `string_array` or `bool`.
         default: Value where none is given; None where one must be given.
         unit: Empty for a pure number or a word.
         description: What it does, in a few words.
@@ -52,7 +52,7 @@ class Figure:
             bounds.append(f'at least {self.lower:g}')
         if np.isfinite(self.upper):
             bounds.append(f'at most {self.upper:g}')
-        numbers = 'a finite number'
+        numbers = 'an integer' if self.kind == 'int' else 'a finite number'
         if self.kind == 'float_array':
             size = self._size(nv)
             numbers = f'{size} finite numbers' if size is not None else 'finite numbers'
@@ -70,7 +70,7 @@ class Figure:
             nv: Degrees of freedom of the arm.
 
         Returns:
-            A float, a (n,) array, a string, a tuple of strings or a bool.
+            A float, an int, a (n,) array, a string, a tuple of strings or a bool.
 
         Raises:
             ConfigurationError: Wrong type, length, sign, size or word.
@@ -97,6 +97,8 @@ class Figure:
             return value if isinstance(value, str) else None
         if isinstance(value, str):
             return None
+        if self.kind == 'int':
+            return value if isinstance(value, int) and not isinstance(value, bool) else None
         if self.kind == 'string_array':
             words = tuple(value)
             return words if all(isinstance(word, str) for word in words) else None

@@ -19,8 +19,8 @@ SAMPLES = 201
 
 Path = TypeVar('Path', JointTrajectory, SE3Trajectory)
 
-VELOCITY_MARGIN = 1.0 + 1e-9
-"""A motion at its limit to round-off is not over it."""
+VELOCITY_SHARE = 0.9999
+"""Of a velocity limit that a motion may take: between two samples it is a little faster."""
 
 
 def plan_joint_motion(
@@ -116,14 +116,14 @@ def _within_velocity_limits(
 
     A start faster than a limit cannot be helped by more time, so the limit is then its speed.
     """
-    limit = np.maximum(arm.model.velocity_limit, np.abs(start.v))
+    limit = np.maximum(VELOCITY_SHARE * arm.model.velocity_limit, np.abs(start.v))
     seconds = duration
     for _ in range(20):
         path, samples = path_of(seconds)
         step = seconds / (SAMPLES - 1)
         excess = np.max(np.abs(np.diff(samples, axis=0)) / step / limit, axis=0)
         worst = int(np.argmax(excess))
-        if excess[worst] <= VELOCITY_MARGIN:
+        if excess[worst] <= 1.0:
             break
         name = arm.model.joint_names[worst]
         seconds *= min(float(excess[worst]) * (1.0 + 1e-6), 4.0)

@@ -3,10 +3,25 @@
 from icir_control.control.kernels.reference import advance_reference
 from icir_control.control.kernels.tick import (
     actuate,
+    prepare,
     sense,
     start_pose_path,
+    step,
     tick,
     try_pose_path,
 )
+from icir_control.dynamics.kernels import mass_matrix_of, nle_of, terms
 
-__all__ = ['actuate', 'advance_reference', 'sense', 'start_pose_path', 'tick', 'try_pose_path']
+__all__ = [
+    'actuate',
+    'advance_reference',
+    'mass_matrix_of',
+    'nle_of',
+    'prepare',
+    'sense',
+    'start_pose_path',
+    'step',
+    'terms',
+    'tick',
+    'try_pose_path',
+]

@@ -12,13 +12,16 @@ from icir_control.control.kernels.linear import (
     inverse_inertia_rows,
     product,
     rows_product,
+    symmetric_eigen,
 )
 from icir_control.control.kernels.record import FEED_FORWARD
 from icir_control.control.kernels.reference import MATCHED, pose_error
-from icir_control.spatial.kernels import mat_t_vec, mat_vec
 
 VELOCITY = FEED_FORWARD.index('velocity')
 ACCELERATION = FEED_FORWARD.index('acceleration')
+
+SLOWEST_MODE = 0.1
+"""[rad/s] Below it, where the arm can hardly move, a mode is damped as if it were this fast."""
 
 
 @kernel
@@ -101,37 +104,59 @@ def float_law(record: np.record, M: np.ndarray, v: np.ndarray) -> None:
 def impedance_law(record: np.record, M: np.ndarray, v: np.ndarray) -> None:
     """Write the wrench f = K e + D (nu_r - nu) of a spring and damper on the arm's own inertia.
 
-    The axes are the base's or the tool's. D = 2 zeta sqrt(K m), with the mass that the arm shows
-    along each axis, m = 1 / (J M^-1 J^T)_ii (Khatib 1995, effective mass).
+    The damping follows the inertia that the arm shows, Lambda = (J M^-1 J^T)^-1 (Khatib 1987), so
+    that each mode of Lambda e'' + D e' + K e = 0 has the ratio zeta: with S = K^1/2 Lambda^-1
+    K^1/2 it is D = K^1/2 (2 zeta S^-1/2) K^1/2 (Albu-Schaeffer et al. 2003, without an inverse
+    of Lambda^-1, which is singular where J is).
     """
+    n = v.shape[0]
+    root, wrench, S = record.six_more, record.wrench, record.square
     pose_error(record.pose, record.pose_reference, record.turn, record.six)
-    inverse_inertia_rows(M, record.jacobian, record.rows, record.inertia)
-    rows_product(record.rows, record.jacobian, record.square)
     for i in range(6):
-        record.six_more[i] = record.twist_reference[i] - record.twist[i]
+        wrench[i] = record.twist_reference[i] - record.twist[i]
+        root[i] = np.sqrt(record.stiffness[i])
     _stiffness_axes(record)
-    for part in range(2):
-        error = record.six[3 * part : 3 * part + 3]
-        rate = record.six_more[3 * part : 3 * part + 3]
-        force = record.wrench[3 * part : 3 * part + 3]
-        block = record.square[3 * part : 3 * part + 3, 3 * part : 3 * part + 3]
-        R = record.turn
-        mat_t_vec(R, error, force)
-        error[:] = force
-        mat_t_vec(R, rate, force)
-        for i in range(3):
-            mobility = 0.0
-            for j in range(3):
-                for k in range(3):
-                    mobility += R[j, i] * block[j, k] * R[k, i]
-            stiffness = record.stiffness[3 * part + i]
-            # No mass can be told along an axis in which the arm cannot move.
-            mass = 1.0 / mobility if mobility > 1e-9 else 0.0
-            damping = 2.0 * record.damping_ratio * np.sqrt(stiffness * mass)
-            error[i] = stiffness * error[i] + damping * force[i]
-        mat_vec(R, error, force)
-    for i in range(v.shape[0]):
+    _turn(record.turn, True, record.six)
+    _turn(record.turn, True, wrench)
+    inverse_inertia_rows(M, record.jacobian, record.rows, record.inertia)
+    rows_product(record.rows, record.jacobian, S)
+    for i in range(6):
+        _turn(record.turn, True, S[i])
+    for j in range(6):
+        _turn(record.turn, True, S[:, j])
+    for i in range(6):
+        for j in range(6):
+            S[i, j] *= root[i] * root[j]
+    eigenvectors = record.vectors
+    symmetric_eigen(S, eigenvectors)
+    # Along the modes: 2 zeta S^-1/2 (K^1/2 nu), and then K^1/2 of it beside the spring's K e.
+    for i in range(6):
+        wrench[i] *= root[i]
+        record.six[i] *= record.stiffness[i]
+    for k in range(6):
+        rate = 0.0
+        for i in range(6):
+            rate += eigenvectors[i, k] * wrench[i]
+        frequency = np.sqrt(max(S[k, k], SLOWEST_MODE * SLOWEST_MODE))
+        share = 2.0 * record.damping_ratio / frequency * rate
+        for i in range(6):
+            record.six[i] += root[i] * eigenvectors[i, k] * share
+    wrench[:] = record.six
+    _turn(record.turn, False, wrench)
+    for i in range(n):
         record.acceleration[i] = 0.0
+
+
+@kernel
+def _turn(R: np.ndarray, back: bool, x: np.ndarray) -> None:
+    """Replace both halves of x (6,) by R x, or by R^T x on the way back."""
+    for part in range(0, 6, 3):
+        a, b, c = x[part], x[part + 1], x[part + 2]
+        for i in range(3):
+            if back:
+                x[part + i] = R[0, i] * a + R[1, i] * b + R[2, i] * c
+            else:
+                x[part + i] = R[i, 0] * a + R[i, 1] * b + R[i, 2] * c
 
 
 @kernel

@@ -7,6 +7,9 @@ from icir_control.compiled import kernel
 ITERATIONS = 40
 """Of the inverse iteration, at most; started from its last result it takes one or two."""
 
+SWEEPS = 20
+"""Of the eigenvalue iteration, at most; six by six takes five or six."""
+
 
 @kernel
 def cholesky(A: np.ndarray) -> bool:
@@ -121,3 +124,49 @@ def inverse_inertia_rows(M: np.ndarray, J: np.ndarray, rows: np.ndarray, L: np.n
     for i in range(J.shape[0]):
         rows[i] = J[i]
         cholesky_solve(L, rows[i])
+
+
+@kernel
+def symmetric_eigen(A: np.ndarray, V: np.ndarray) -> None:
+    """Replace a symmetric matrix by one with its eigenvalues on the diagonal (Jacobi, cyclic).
+
+    Args:
+        A: (n, n); A = V diag V^T, the diagonal out.
+        V: (n, n) eigenvectors in columns, out.
+    """
+    n = A.shape[0]
+    scale = 0.0
+    for i in range(n):
+        scale += A[i, i] * A[i, i]
+        for j in range(n):
+            V[i, j] = 1.0 if i == j else 0.0
+    for _ in range(SWEEPS):
+        rest = 0.0
+        for i in range(n):
+            for j in range(i):
+                rest += A[i, j] * A[i, j]
+        if rest <= 1e-30 * scale:
+            break
+        for p in range(n - 1):
+            for q in range(p + 1, n):
+                if A[p, q] != 0.0:
+                    _rotate(A, V, p, q)
+
+
+@kernel
+def _rotate(A: np.ndarray, V: np.ndarray, p: int, q: int) -> None:
+    """Turn coordinates p and q so that A[p, q] vanishes (Golub & Van Loan, section 8.5)."""
+    tau = (A[q, q] - A[p, p]) / (2.0 * A[p, q])
+    t = 1.0 / (abs(tau) + np.sqrt(1.0 + tau * tau))
+    if tau < 0.0:
+        t = -t
+    c = 1.0 / np.sqrt(1.0 + t * t)
+    s = t * c
+    for k in range(A.shape[0]):
+        a, b = A[k, p], A[k, q]
+        A[k, p], A[k, q] = c * a - s * b, s * a + c * b
+    for k in range(A.shape[0]):
+        a, b = A[p, k], A[q, k]
+        A[p, k], A[q, k] = c * a - s * b, s * a + c * b
+        a, b = V[k, p], V[k, q]
+        V[k, p], V[k, q] = c * a - s * b, s * a + c * b

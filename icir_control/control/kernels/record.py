@@ -22,6 +22,9 @@ FEED_FORWARD = ('none', 'velocity', 'acceleration', 'matched')
 `none` is the tutorial's; `matched` takes the differences that the plant's own integrator makes.
 """
 
+LONGEST_DELAY = 3
+"""Control periods from a command to its effect that a prediction can bridge."""
+
 
 def record_dtype(nv: int) -> np.dtype:
     """Return the layout for an arm of nv degrees of freedom; lengths are fixed by it."""
@@ -55,6 +58,19 @@ def record_dtype(nv: int) -> np.dtype:
                 ('singularity', 'f8'),
                 ('singularity_damping', 'f8'),
                 ('effort_limit', 'f8', joints),
+                ('torque_rate_limit', 'f8', joints),
+                # What the model does not know.
+                ('delay', 'i8'),
+                ('pending', 'f8', (LONGEST_DELAY, nv)),
+                ('observer_gain', 'f8'),
+                ('observing', 'i8'),
+                ('feeds_back', 'i8'),
+                ('disturbance', 'f8', joints),
+                ('compensation', 'f8', joints),
+                ('M_before', 'f8', (nv, nv)),
+                ('nle_before', 'f8', joints),
+                ('v_before', 'f8', joints),
+                ('torque_applied', 'f8', joints),
                 # The reference: three positions a period apart, and what follows from them.
                 ('reference_time', 'f8'),
                 ('q_before', 'f8', joints),
@@ -77,11 +93,15 @@ def record_dtype(nv: int) -> np.dtype:
                 ('wrench', 'f8', (6,)),
                 ('torque_unsaturated', 'f8', joints),
                 ('torque', 'f8', joints),
+                ('has_torque', 'i8'),
+                ('effort_share', 'f8'),
+                ('rate_limited', 'i8'),
                 # Scratch.
                 ('six', 'f8', (6,)),
                 ('six_more', 'f8', (6,)),
                 ('joints', 'f8', joints),
                 ('square', 'f8', (6, 6)),
+                ('vectors', 'f8', (6, 6)),
                 ('rows', 'f8', (6, nv)),
                 ('inertia', 'f8', (nv, nv)),
                 ('turn', 'f8', (3, 3)),
@@ -98,6 +118,8 @@ def new_record(nv: int) -> NDArray[np.void]:
     record = array[0]
     record.law = GRAVITY
     record.period = 1e-3
+    record.effort_share = 1.0
+    record.torque_rate_limit[:] = np.inf
     record.singular_direction[:] = 1.0 / np.sqrt(6.0)
     for pose in (record.pose, record.pose_reference, record.pose_start):
         pose[:3] = np.eye(3)

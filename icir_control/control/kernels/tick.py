@@ -3,6 +3,13 @@
 import numpy as np
 
 from icir_control.compiled import kernel
+from icir_control.control.kernels.estimate import (
+    observe,
+    predict,
+    remember,
+    send,
+    step_plant,
+)
 from icir_control.control.kernels.laws import (
     float_law,
     gravity_law,
@@ -10,6 +17,7 @@ from icir_control.control.kernels.laws import (
     joint_law,
     task_law,
 )
+from icir_control.control.kernels.limits import limit_torque
 from icir_control.control.kernels.linear import smallest_singular_value
 from icir_control.control.kernels.record import FLOAT, GRAVITY, IMPEDANCE, JOINT, TASK
 from icir_control.control.kernels.reference import advance_reference, follow_pose, look_ahead
@@ -52,6 +60,9 @@ def sense(dynamics: np.ndarray, control: np.ndarray, state: np.ndarray) -> None:
     advance_reference(dynamics, record, state[0])
     terms(dynamics, state[1 : 1 + nv], state[1 + nv : 1 + 2 * nv])
     frame_terms(dynamics, record.frame, record.pose, record.twist, record.jacobian, record.drift)
+    if record.delay == 0:
+        M, nle = mass_matrix_of(dynamics), nle_of(dynamics)
+        remember(record, M, nle, state[1 + nv : 1 + 2 * nv])
     record.smallest_singular_value = smallest_singular_value(
         record.jacobian, record.singular_direction, record.square, record.six
     )
@@ -59,19 +70,42 @@ def sense(dynamics: np.ndarray, control: np.ndarray, state: np.ndarray) -> None:
 
 
 @kernel
+def prepare(dynamics: np.ndarray, control: np.ndarray, state: np.ndarray) -> None:
+    """Before a tick: observe the last period, and look past the torques still under way.
+
+    Args:
+        dynamics: The buffer of a `Data`.
+        control: (1,) record array.
+        state: (1 + 2 nv,): time [s], q, v as measured; as they will be when the torque acts, out.
+    """
+    record = control[0]
+    nv = record.torque.shape[0]
+    if record.observer_gain > 0.0:
+        observe(record, state[1 + nv : 1 + 2 * nv])
+    predict(dynamics, record, state)
+
+
+@kernel
 def actuate(dynamics: np.ndarray, control: np.ndarray) -> None:
-    """Write tau = M ddq + nle + J^T f (computed torque), and what of it the motors can give."""
+    """Write tau = M ddq + nle + J^T f - r (computed torque), and what the motors give of it."""
     record = control[0]
     M, nle = mass_matrix_of(dynamics), nle_of(dynamics)
     for i in range(M.shape[0]):
-        tau = nle[i]
+        tau = nle[i] - record.compensation[i]
         for j in range(M.shape[0]):
             tau += M[i, j] * record.acceleration[j]
         for j in range(6):
             tau += record.jacobian[j, i] * record.wrench[j]
         record.torque_unsaturated[i] = tau
-        limit = record.effort_limit[i]
-        record.torque[i] = min(max(tau, -limit), limit)
+    limit_torque(record, nle)
+    send(record)
+    record.observing = 1
+
+
+@kernel
+def step(dynamics: np.ndarray, control: np.ndarray, state: np.ndarray) -> None:
+    """Advance the state of the last tick by a period under the torque that it got."""
+    step_plant(dynamics, control[0], control[0].torque, state)
 
 
 @kernel

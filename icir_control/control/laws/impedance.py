@@ -36,7 +36,7 @@ class Impedance(Law):
             'float',
             1.0,
             '',
-            'of the mass that the arm shows along each axis; 1 is critical',
+            'of every mode of the spring and the inertia that the arm shows; 1 is critical',
             lower=0.0,
             upper=10.0,
         ),
