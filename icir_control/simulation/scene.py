@@ -205,6 +205,8 @@ def _add_surroundings(spec: mujoco.MjSpec, extent: float, center: list[float]) -
     view.headlight.diffuse = [0.34, 0.34, 0.34]
     view.headlight.specular = [0.1, 0.1, 0.1]
     view.quality.shadowsize = 2048
+    # Farther than any robot reaches: at the edge of the shadow map the floor is speckled.
+    view.map.shadowclip = 3.0
     view.global_.azimuth, view.global_.elevation = _AZIMUTH, _ELEVATION
     view.global_.offwidth, view.global_.offheight = 1920, 1200
     # The floor is endless: the view keeps to the robot.

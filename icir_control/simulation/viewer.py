@@ -4,6 +4,7 @@ The window works on copies of the model and of the state: nothing that is clicke
 (reset, sliders, physics options) reaches the simulation, except the mouse that pulls at a link.
 """
 
+import atexit
 import contextlib
 import copy
 import logging
@@ -21,8 +22,9 @@ from icir_control.simulation.world import World
 
 KINDS = ('none', 'window', 'auto')
 
-# How long a window may take to open or to close [s].
-_PATIENCE = 15.0
+# How long a window may take to open, and to close [s].
+_PATIENCE_OPENING = 15.0
+_PATIENCE_CLOSING = 2.0
 
 _log = logging.getLogger(__name__)
 
@@ -86,9 +88,9 @@ class Viewer:
             return
         self._world.drag(None)
         handle.close()
-        # The window's thread must not be cut off inside OpenGL when the interpreter ends.
+        atexit.unregister(self.close)
         for thread in self._threads:
-            thread.join(_PATIENCE)
+            thread.join(_PATIENCE_CLOSING)
 
     def _open(self) -> None:
         """Open the window in a thread of its own.
@@ -118,14 +120,18 @@ class Viewer:
         launcher = threading.Thread(target=launch, daemon=True)
         launcher.start()
         try:
-            handle = answer.get(timeout=_PATIENCE)
+            handle = answer.get(timeout=_PATIENCE_OPENING)
         except queue.Empty:
-            handle = SimulationError(f'it did not appear within {_PATIENCE:g} s')
+            handle = SimulationError(f'it did not appear within {_PATIENCE_OPENING:g} s')
         if isinstance(handle, Exception):
             raise SimulationError(f'the viewer window cannot be opened: {handle}') from handle
         launcher.join()
         self._threads = [thread for thread in threading.enumerate() if thread not in before]
+        with handle.lock():
+            mujoco.mjv_defaultFreeCamera(self._model, handle.cam)
         self._handle = handle
+        # A thread inside OpenGL at the interpreter's end is a segmentation fault.
+        atexit.register(self.close)
 
 
 def open_viewer(world: World, kind: str = 'auto') -> Viewer:
