@@ -9,16 +9,13 @@ import mujoco
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from icir_control.errors import (
-    DivergenceError,
-    InvalidValueError,
-    ModelError,
-    UnknownNameError,
-)
+from icir_control.errors import DivergenceError, InvalidValueError, UnknownNameError
 from icir_control.simulation.forces import ExternalForces
+from icir_control.simulation.joints import Joints, check_joint_names
 from icir_control.simulation.oracle import Dynamics
 from icir_control.simulation.plant import Plant, compile_plant
 from icir_control.simulation.scene import build_scene, settle_floor
+from icir_control.simulation.signals import DelayLine, Noise
 from icir_control.simulation.urdf import read_urdf
 
 LONGEST_TIMESTEP = 0.02
@@ -93,7 +90,7 @@ class World:
         self.steps = 0
 
         description = read_urdf(urdf)
-        _check_names(self.joint_names, description.moving_joints)
+        check_joint_names(self.joint_names, description.moving_joints)
         if end_effector_frame not in description.links:
             raise UnknownNameError('end-effector frame', end_effector_frame, description.links)
         spec, notes = build_scene(
@@ -101,51 +98,37 @@ class World:
         )
         self.notes: tuple[str, ...] = notes
         nominal = spec.compile()
-        self._joints = np.array([nominal.joint(name).id for name in self.joint_names], np.intp)
-        self._inverse = np.argsort(self._joints)
-        self._shape = (len(self.joint_names),)
-        self._read_constants(nominal)
-        self._initial = self._checked_configuration(initial_configuration)
-        self.notes += settle_floor(spec, nominal, self._initial[self._inverse])
+        self._joints = joints = Joints(self.joint_names, nominal)
+        self.joint_damping, self.joint_friction = joints.damping, joints.friction
+        self.armature, self.effort_limit = joints.armature, joints.effort_limit
+        self._initial = joints.configuration(initial_configuration)
+        self.notes += settle_floor(spec, nominal, self._initial[joints.inverse])
         self.model = compile_plant(spec, self.plant, end_effector_frame)
         self.data = mujoco.MjData(self.model)
 
         self._links = {name: self.model.body(name).id for name in description.links}
-        self._nominal = Dynamics(nominal, self._joints)
-        self._actual = Dynamics(self.model, self._joints)
+        self._nominal = Dynamics(nominal, joints.order)
+        self._actual = Dynamics(self.model, joints.order)
         self._end_effector = nominal.body(end_effector_frame).id
         self._cache_views()
         self._forces = ExternalForces(self.model, self.data)
         self.reset()
         self._note_contacts()
-        for note in self.notes:
-            _log.warning('%s', note)
-
-    def _read_constants(self, nominal: mujoco.MjModel) -> None:
-        order = self._joints
-        self.joint_damping = nominal.dof_damping[order]
-        self.joint_friction = nominal.dof_frictionloss[order]
-        self.armature = nominal.dof_armature[order]
-        limited = nominal.jnt_actfrclimited[order].astype(bool)
-        self.effort_limit = np.where(limited, nominal.jnt_actfrcrange[order, 1], np.inf)
-        bounded = nominal.jnt_limited[order].astype(bool)
-        self._lower = np.where(bounded, nominal.jnt_range[order, 0], -np.inf)
-        self._upper = np.where(bounded, nominal.jnt_range[order, 1], np.inf)
 
     def _cache_views(self) -> None:
         """Keep what a step touches: an attribute of MuJoCo's structures costs a lookup in C++."""
-        data = self.data
+        data, self._shape, self._order = self.data, self._joints.shape, self._joints.order
         self._qpos, self._qvel, self._ctrl = data.qpos, data.qvel, data.ctrl
         self._qfrc_actuator = data.qfrc_actuator
         self._warnings = memoryview(data.warning.number)
         self._good_position = data.qpos.copy()
         self._good_velocity = data.qvel.copy()
         self._diverged: tuple[str, float, str] | None = None
-        self._noise = np.zeros(self._shape)
-        self._noise_level = self.plant.velocity_noise
-        # The commands that are under way: a ring, in which `_slot` is the oldest.
-        self._queue = np.zeros((self.plant.delay_steps, *self._shape))
-        self._slot = 0
+        plant, size = self.plant, len(self.joint_names)
+        self._delay = DelayLine(plant.delay_steps, size) if plant.delay_steps else None
+        self._noise = (
+            Noise(plant.velocity_noise, plant.noise_seed, size) if plant.velocity_noise else None
+        )
 
     # --- time
 
@@ -169,13 +152,13 @@ class World:
             velocity_out: (nv,) [rad/s or m/s], with the plant's noise.
             effort_out: (nv,) what the motors gave in the last step, after the limits [N m or N].
         """
-        order = self._joints
+        order = self._order
         # `clip` spares the copy that `take` makes in order to raise on a bad index.
         self._qpos.take(order, out=position_out, mode='clip')
         self._qvel.take(order, out=velocity_out, mode='clip')
         self._qfrc_actuator.take(order, out=effort_out, mode='clip')
-        if self._noise_level:
-            velocity_out += self._noise
+        if self._noise is not None:
+            velocity_out += self._noise.values
 
     def reset(self, configuration: ArrayLike | None = None) -> None:
         """Place the robot at rest, without pushes; time goes on from where it is.
@@ -189,20 +172,18 @@ class World:
         Raises:
             InvalidValueError: A wrong length, a value that is not finite or outside the limits.
         """
-        q = self._initial if configuration is None else self._checked_configuration(configuration)
+        q = self._initial if configuration is None else self._joints.configuration(configuration)
         self._forces.clear_all()
         mujoco.mj_resetData(self.model, self.data)
         self._diverged = None
-        self._qpos[:] = q[self._inverse]
+        self._qpos[:] = q[self._joints.inverse]
         self.data.time = self.time_ns * 1e-9
         # Poses and contacts belong to the new configuration from now on, also for who looks.
         mujoco.mj_forward(self.model, self.data)
-        self._queue[:] = np.clip(
-            self._actual.bias(q, np.zeros(self._shape)), -self.effort_limit, self.effort_limit
-        )
-        self._slot = 0
-        self._random = np.random.default_rng(self.plant.noise_seed)
-        self._draw_noise()
+        if self._delay is not None:
+            self._delay.fill(self._joints.bounded(self._actual.bias(q, np.zeros(self._shape))))
+        if self._noise is not None:
+            self._noise.restart()
 
     # --- motion
 
@@ -223,13 +204,10 @@ class World:
             torque = self._check_torque(torque)
         if self._diverged is not None:
             raise DivergenceError(*self._diverged)
-        if len(self._queue):
-            oldest = self._queue[self._slot]
-            self._ctrl[:] = oldest
-            oldest[:] = torque
-            self._slot = (self._slot + 1) % len(self._queue)
-        else:
+        if self._delay is None:
             self._ctrl[:] = torque
+        else:
+            self._delay.exchange(torque, self._ctrl)
         if self._forces.active:
             self._forces.apply()
         self._good_position[:] = self._qpos
@@ -239,8 +217,8 @@ class World:
         if warnings[_ACCELERATION] or warnings[_VELOCITY] or warnings[_POSITION]:
             self._report_divergence()
         self.steps += 1
-        if self._noise_level:
-            self._draw_noise()
+        if self._noise is not None:
+            self._noise.draw()
 
     def brake_torque(self, damping: float) -> NDArray[np.float64]:
         """Return the torque that brings the plant to rest: its own bias plus joint damping.
@@ -254,9 +232,9 @@ class World:
         Returns:
             (nv,) torque within the effort limits [N m or N].
         """
-        order = self._joints
+        order = self._order
         torque = self._actual.damped_bias(self._qpos[order], self._qvel[order], damping)
-        return np.clip(torque, -self.effort_limit, self.effort_limit)
+        return self._joints.bounded(torque)
 
     # --- forces from outside
 
@@ -296,21 +274,17 @@ class World:
 
     def mass_matrix(self, q: ArrayLike) -> NDArray[np.float64]:
         """Return MuJoCo's M(q) of the URDF, before the plant's changes: (nv, nv)."""
-        return self._nominal.mass_matrix(self._vector('q', q))
+        return self._nominal.mass_matrix(self._joints.vector('q', q))
 
     def bias(self, q: ArrayLike, v: ArrayLike) -> NDArray[np.float64]:
         """Return MuJoCo's Coriolis, centrifugal and gravity torques of the URDF: (nv,)."""
-        return self._nominal.bias(self._vector('q', q), self._vector('v', v))
+        return self._nominal.bias(self._joints.vector('q', q), self._joints.vector('v', v))
 
     def frame_jacobian(self, q: ArrayLike) -> NDArray[np.float64]:
         """Return MuJoCo's end-effector Jacobian in world axes: (6, nv), linear rows first."""
-        return self._nominal.frame_jacobian(self._vector('q', q), self._end_effector)
+        return self._nominal.frame_jacobian(self._joints.vector('q', q), self._end_effector)
 
     # --- inside
-
-    def _draw_noise(self) -> None:
-        self._random.standard_normal(out=self._noise)
-        self._noise *= self._noise_level
 
     def _report_divergence(self) -> None:
         """Put the last good state back and raise.
@@ -339,27 +313,6 @@ class World:
                 raise InvalidValueError(f'torque of joint {name!r}', value, 'a finite number')
         return np.clip(torque, -_LARGEST_INPUT, _LARGEST_INPUT)
 
-    def _vector(self, name: str, value: ArrayLike) -> NDArray[np.float64]:
-        vector = np.asarray(value, dtype=np.float64)
-        if vector.shape != self._shape or not np.isfinite(vector).all():
-            expected = f'{self._shape[0]} finite numbers'
-            raise InvalidValueError(name, np.asarray(value).tolist(), expected)
-        return vector
-
-    def _checked_configuration(self, value: ArrayLike | None) -> NDArray[np.float64]:
-        if value is None:
-            return np.clip(np.zeros(self._shape), self._lower, self._upper)
-        q = self._vector('configuration', value).copy()
-        outside = np.flatnonzero((q < self._lower) | (q > self._upper))
-        if outside.size:
-            first = int(outside[0])
-            raise InvalidValueError(
-                f'configuration of joint {self.joint_names[first]!r}',
-                float(q[first]),
-                f'a value from {self._lower[first]:g} to {self._upper[first]:g}',
-            )
-        return q
-
     def _require_link(self, link: str) -> int:
         if link not in self._links:
             raise UnknownNameError('link', link, self._links)
@@ -380,14 +333,3 @@ def _nanoseconds(timestep: float) -> int:
     if whole < 1 or abs(timestep * 1e9 - whole) > 1e-6:
         raise InvalidValueError('timestep', timestep, 'a whole number of nanoseconds')
     return whole
-
-
-def _check_names(given: tuple[str, ...], moving: tuple[str, ...]) -> None:
-    for name in given:
-        if name not in moving:
-            raise UnknownNameError('joint', name, moving)
-    missing = [name for name in moving if name not in given]
-    if missing or len(set(given)) != len(given):
-        raise ModelError(
-            f'joint_names must name every moving joint once; missing: {", ".join(missing) or "-"}'
-        )

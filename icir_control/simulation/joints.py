@@ -1,0 +1,107 @@
+"""The joints of a world: their order, their limits, and what is valid for them."""
+
+import mujoco
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from icir_control.errors import InvalidValueError, ModelError, UnknownNameError
+
+
+class Joints:
+    """The moving joints in the order that the user gives them.
+
+    Attributes:
+        names: The joints.
+        shape: Of an array with one number per joint.
+        order: (nv,) MuJoCo's index of each joint, of its coordinate and of its velocity alike.
+        inverse: (nv,) the other way round: place of each of MuJoCo's joints in `names`.
+        lower: (nv,) least position, -infinity where there is none [rad or m].
+        upper: (nv,) largest position, infinity where there is none [rad or m].
+        effort_limit: (nv,) infinity where there is none [N m or N].
+        damping: (nv,) [N m s/rad or N s/m].
+        friction: (nv,) Coulomb friction [N m or N].
+        armature: (nv,) rotor inertia [kg m^2 or kg].
+    """
+
+    def __init__(self, names: tuple[str, ...], model: mujoco.MjModel) -> None:
+        """Look the joints up.
+
+        Args:
+            names: Every joint of the model, once.
+            model: A model whose joints have one degree of freedom each.
+        """
+        self.names = names
+        self.shape = (len(names),)
+        order = np.array([model.joint(name).id for name in names], np.intp)
+        self.order, self.inverse = order, np.argsort(order)
+        bounded = model.jnt_limited[order].astype(bool)
+        self.lower = np.where(bounded, model.jnt_range[order, 0], -np.inf)
+        self.upper = np.where(bounded, model.jnt_range[order, 1], np.inf)
+        limited = model.jnt_actfrclimited[order].astype(bool)
+        self.effort_limit = np.where(limited, model.jnt_actfrcrange[order, 1], np.inf)
+        self.damping = model.dof_damping[order]
+        self.friction = model.dof_frictionloss[order]
+        self.armature = model.dof_armature[order]
+
+    def vector(self, name: str, value: ArrayLike) -> NDArray[np.float64]:
+        """Return one finite number per joint.
+
+        Args:
+            name: What the value is for.
+            value: (nv,) what was given.
+
+        Raises:
+            InvalidValueError: A wrong length, or a value that is not finite.
+        """
+        vector = np.asarray(value, dtype=np.float64)
+        if vector.shape != self.shape or not np.isfinite(vector).all():
+            expected = f'{self.shape[0]} finite numbers'
+            raise InvalidValueError(name, np.asarray(value).tolist(), expected)
+        return vector
+
+    def configuration(self, value: ArrayLike | None) -> NDArray[np.float64]:
+        """Return a configuration within the limits; None is zero, or the limit next to it.
+
+        Args:
+            value: (nv,) [rad or m].
+
+        Raises:
+            InvalidValueError: A wrong length, a value that is not finite or outside its limits.
+        """
+        if value is None:
+            return np.clip(np.zeros(self.shape), self.lower, self.upper)
+        q = self.vector('configuration', value).copy()
+        outside = np.flatnonzero((q < self.lower) | (q > self.upper))
+        if outside.size:
+            first = int(outside[0])
+            raise InvalidValueError(
+                f'configuration of joint {self.names[first]!r}',
+                float(q[first]),
+                f'a value from {self.lower[first]:g} to {self.upper[first]:g}',
+            )
+        return q
+
+    def bounded(self, torque: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return a torque within the effort limits: (nv,) [N m or N]."""
+        return np.clip(torque, -self.effort_limit, self.effort_limit)
+
+
+def check_joint_names(given: tuple[str, ...], moving: tuple[str, ...]) -> None:
+    """Refuse a list of joints that is not the list of all moving joints, in any order.
+
+    Args:
+        given: The list.
+        moving: The moving joints of the robot.
+
+    Raises:
+        UnknownNameError: A name is not that of a moving joint.
+        ModelError: A joint is missing or repeated.
+    """
+    for name in given:
+        if name not in moving:
+            raise UnknownNameError('joint', name, moving)
+    missing = [name for name in moving if name not in given]
+    if missing or len(set(given)) != len(given):
+        raise ModelError(
+            f'joint_names must name every moving joint once; missing: {", ".join(missing) or "-"}'
+        )
