@@ -4,8 +4,25 @@ Twists and wrenches are 6-vectors, linear part first; placements map child coord
 coordinates; quaternions are (x, y, z, w). Units are SI and radians.
 """
 
-from icir_control.dynamics.algorithms import compute_all_terms
+from icir_control.dynamics.algorithms import (
+    aba,
+    compute_all_terms,
+    crba,
+    forward_kinematics,
+    gravity_torque,
+    minverse,
+    nonlinear_effects,
+    rnea,
+)
 from icir_control.dynamics.builder import ModelBuilder
+from icir_control.dynamics.centroidal import (
+    center_of_mass,
+    center_of_mass_jacobian,
+    centroidal_map,
+    centroidal_momentum,
+    kinetic_energy,
+    potential_energy,
+)
 from icir_control.dynamics.data import Data
 from icir_control.dynamics.frame_queries import (
     frame_acceleration,
@@ -18,6 +35,7 @@ from icir_control.dynamics.frame_queries import (
 )
 from icir_control.dynamics.frames import Frame, FrameType
 from icir_control.dynamics.joints import Joint, JointKind
+from icir_control.dynamics.manifold import difference, integrate
 from icir_control.dynamics.model import Model
 from icir_control.dynamics.reference import ReferenceFrame
 from icir_control.dynamics.urdf import load_urdf
@@ -31,13 +49,28 @@ __all__ = [
     'Model',
     'ModelBuilder',
     'ReferenceFrame',
+    'aba',
+    'center_of_mass',
+    'center_of_mass_jacobian',
+    'centroidal_map',
+    'centroidal_momentum',
     'compute_all_terms',
+    'crba',
+    'difference',
+    'forward_kinematics',
     'frame_acceleration',
     'frame_classical_acceleration',
     'frame_jacobian',
     'frame_jacobian_time_variation',
     'frame_placement',
     'frame_velocity',
+    'gravity_torque',
+    'integrate',
     'joint_jacobian',
+    'kinetic_energy',
     'load_urdf',
+    'minverse',
+    'nonlinear_effects',
+    'potential_energy',
+    'rnea',
 ]

@@ -1,17 +1,27 @@
 """The dynamics of a whole model: functions of a model, its data and a state.
 
 Each fills `data` and returns its main result, which is a view into `data`: the next call
-overwrites it. Configurations q are (nq,) [rad or m], velocities v, accelerations and torques
-(nv,). All raise `InvalidValueError` for a vector of the wrong length or with a number that is not
-finite, and for data of another model.
+overwrites it. Configurations q are (nq,) [rad or m]; velocities v, accelerations a and torques
+tau are (nv,). All raise `InvalidValueError` for a vector of the wrong length or with a number
+that is not finite, and for data of another model.
 """
 
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from icir_control.dynamics import kernels
-from icir_control.dynamics.call import compute, prepared
+from icir_control.dynamics.call import check_pair, compute, prepared
 from icir_control.dynamics.data import Data
+from icir_control.dynamics.kernels import layout as at
 from icir_control.dynamics.model import Model
+from icir_control.errors import InvalidValueError
+from icir_control.spatial import Force
+
+ExternalForces = Sequence[Force] | Mapping[int, Force]
+"""Forces on joints' bodies, each in its joint's frame: one for every joint, the universe first,
+or by joint index."""
 
 
 def compute_all_terms(model: Model, data: Data, q: Any, v: Any) -> None:
@@ -27,5 +37,135 @@ def compute_all_terms(model: Model, data: Data, q: Any, v: Any) -> None:
         except TypeError:
             # The first call, or other types than the kernel takes: go the careful way.
             data.terms = None
-    compute(kernels.checked_terms, model, data, q, v, names=('q', 'v'))
-    data.terms = prepared.get(kernels.checked_terms)
+    compute(kernels.all_terms, model, data, q, v, names=('q', 'v'))
+    data.terms = prepared.get(kernels.all_terms)
+
+
+def forward_kinematics(model: Model, data: Data, q: Any, v: Any = None, a: Any = None) -> None:
+    """Place all joints and frames; with v, compute twists too, with a, accelerations.
+
+    Fills `data.oMi`, `.oMf`, `.J`; `.v` and `.a` with v, where without a the accelerations are
+    those at ddq = 0. Accelerations are spatial, and without gravity.
+    """
+    if v is None:
+        if a is not None:
+            raise InvalidValueError('v', None, 'a velocity, since there is an acceleration')
+        compute(kernels.placements, model, data, q, names=('q',))
+    elif a is None:
+        compute(kernels.velocities, model, data, q, v, names=('q', 'v'))
+    else:
+        compute(kernels.accelerations, model, data, q, v, a, names=('q', 'v', 'a'))
+
+
+def crba(model: Model, data: Data, q: Any) -> np.ndarray:
+    """Return the mass matrix `data.M` (nv, nv), symmetric, by composite inertias."""
+    compute(kernels.mass_matrix, model, data, q, names=('q',))
+    return data.M
+
+
+def minverse(model: Model, data: Data, q: Any) -> np.ndarray:
+    """Return the inverse of the mass matrix, `data.Minv` (nv, nv); `data.M` is filled too."""
+    compute(kernels.inverse_mass_matrix, model, data, q, names=('q',))
+    return data.Minv
+
+
+def gravity_torque(model: Model, data: Data, q: Any) -> np.ndarray:
+    """Return the torque `data.g` (nv,) that holds the model still at q."""
+    compute(kernels.gravity_torque, model, data, q, names=('q',))
+    return data.g
+
+
+def nonlinear_effects(model: Model, data: Data, q: Any, v: Any) -> np.ndarray:
+    """Return `data.nle` = C(q, v) v + g(q), (nv,): the torque at ddq = 0."""
+    compute(kernels.nonlinear_effects, model, data, q, v, names=('q', 'v'))
+    return data.nle
+
+
+def rnea(
+    model: Model,
+    data: Data,
+    q: Any,
+    v: Any,
+    a: Any,
+    external_forces: ExternalForces | None = None,
+) -> np.ndarray:
+    """Return the torque `data.tau` (nv,) for an acceleration: tau = M a + nle - J^T f.
+
+    Fills `data.f` too, the force through each joint. Recursive Newton-Euler algorithm.
+
+    Args:
+        model: The model.
+        data: Its data.
+        q: Configuration.
+        v: Velocity.
+        a: Acceleration.
+        external_forces: Forces on the bodies, each in its joint's frame.
+    """
+    _run(kernels.inverse_dynamics, model, data, external_forces, q, v, a, names=('q', 'v', 'a'))
+    return data.tau
+
+
+def aba(
+    model: Model,
+    data: Data,
+    q: Any,
+    v: Any,
+    tau: Any,
+    external_forces: ExternalForces | None = None,
+) -> np.ndarray:
+    """Return the acceleration `data.ddq` (nv,) under a torque: M ddq = tau - nle + J^T f.
+
+    Articulated-body algorithm; it fills nothing but `data.ddq`.
+
+    Args:
+        model: The model.
+        data: Its data.
+        q: Configuration.
+        v: Velocity.
+        tau: Torque.
+        external_forces: Forces on the bodies, each in its joint's frame.
+
+    Raises:
+        ModelError: What a joint moves has no inertia about its axis.
+    """
+    names = ('q', 'v', 'tau')
+    _run(kernels.forward_dynamics, model, data, external_forces, q, v, tau, names=names)
+    return data.ddq
+
+
+def _run(
+    kernel: Callable[..., int],
+    model: Model,
+    data: Data,
+    external_forces: ExternalForces | None,
+    *vectors: Any,
+    names: Sequence[str],
+) -> None:
+    """Run a kernel that takes external forces from the buffer, with them in place."""
+    if external_forces is None:
+        compute(kernel, model, data, *vectors, names=names)
+        return
+    check_pair(model, data)
+    data.external[:] = 0.0
+    for joint_id, force in _by_joint(model, external_forces):
+        data.external[model.joints[joint_id].row] = force.vector
+    data.buffer[at.H_PUSHED] = 1.0
+    try:
+        compute(kernel, model, data, *vectors, names=names)
+    finally:
+        data.buffer[at.H_PUSHED] = 0.0
+
+
+def _by_joint(model: Model, external_forces: ExternalForces) -> list[tuple[int, Force]]:
+    """Return the forces with the index of the joint that each acts on."""
+    expected = f'{model.njoints} values of type Force, or a mapping from joint index to Force'
+    if isinstance(external_forces, Mapping):
+        pairs = list(external_forces.items())
+    elif isinstance(external_forces, Sequence) and len(external_forces) == model.njoints:
+        pairs = list(enumerate(external_forces))
+    else:
+        raise InvalidValueError('external_forces', external_forces, expected)
+    for joint_id, force in pairs:
+        if joint_id not in range(model.njoints) or not isinstance(force, Force):
+            raise InvalidValueError('external_forces', external_forces, expected)
+    return pairs

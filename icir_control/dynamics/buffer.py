@@ -27,8 +27,8 @@ class Block:
         return int(np.prod(self.shape))
 
 
-def result_blocks(nv: int) -> dict[str, Block]:
-    """Return the blocks of results of the whole tree, by the name they have in a `Data`."""
+def blocks(nv: int) -> dict[str, Block]:
+    """Return the blocks behind the frames: results by the names in `Data`, and work space."""
     return {
         'M': Block(at.H_M, (nv, nv)),
         'nle': Block(at.H_NLE, (nv,)),
@@ -39,6 +39,10 @@ def result_blocks(nv: int) -> dict[str, Block]:
         'Jcom': Block(at.H_JCOM, (3, nv)),
         'Ag': Block(at.H_AG, (6, nv)),
         'hg': Block(at.H_HG, (6,)),
+        'com': Block(at.H_COM, (nv + 1, 3)),
+        'external': Block(at.H_EXTERNAL, (nv + 1, 6)),
+        'work': Block(at.H_WORK, (nv + 1, at.B_STRIDE)),
+        'factor': Block(at.H_FACTOR, (nv, nv)),
         'watch': Block(at.H_WATCH, (at.W_JACOBIAN + 6 * nv,)),
     }
 
@@ -48,22 +52,21 @@ def build_buffer(
     inertias: Sequence[Inertia],
     frames: Sequence[Frame],
     gravity: np.ndarray,
-    watched: int,
 ) -> np.ndarray:
     """Return a buffer with the model's constants in place and zeros where results will be."""
     nv = sum(joint.nv for joint in joints)
-    blocks = result_blocks(nv).values()
+    behind = blocks(nv).values()
     frames_at = at.HEADER + (nv + 1) * at.STRIDE
     end = frames_at + len(frames) * at.F_STRIDE
-    buffer = np.zeros(end + sum(block.size for block in blocks))
+    buffer = np.zeros(end + sum(block.size for block in behind))
 
     buffer[at.H_NV] = nv
     buffer[at.H_NQ] = sum(joint.nq for joint in joints)
     buffer[at.H_FRAME_COUNT] = len(frames)
-    buffer[at.H_WATCHED] = watched
+    buffer[at.H_WATCHED] = -1.0
     buffer[at.H_GRAVITY : at.H_GRAVITY + 3] = gravity
     buffer[at.H_FRAMES] = frames_at
-    for block in blocks:
+    for block in behind:
         buffer[block.header] = end
         end += block.size
 

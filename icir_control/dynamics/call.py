@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from icir_control.compiled import JIT_DISABLED
-from icir_control.errors import InvalidValueError
+from icir_control.errors import InvalidValueError, ModelError
 
 if TYPE_CHECKING:
     from icir_control.dynamics.data import Data
@@ -61,28 +61,50 @@ def check_pair(model: 'Model', data: 'Data') -> None:
 def compute(
     kernel: Callable[..., int], model: 'Model', data: 'Data', *vectors: Any, names: Sequence[str]
 ) -> None:
-    """Run a checked kernel on a configuration and further vectors of nv numbers.
+    """Run a checked kernel on the data of a model; see `run`."""
+    check_pair(model, data)
+    run(kernel, model, data.buffer, *vectors, names=names)
+
+
+def run(
+    kernel: Callable[..., int],
+    model: 'Model',
+    buffer: np.ndarray,
+    *arguments: Any,
+    names: Sequence[str],
+) -> None:
+    """Run a checked kernel on configurations and vectors of nv numbers.
 
     Args:
-        kernel: A kernel of (buffer, q, ...) that returns 0, or which argument is wrong.
+        kernel: A kernel of (buffer, vectors, outputs) that returns 0, or which vector is wrong,
+            or -k if row k has no inertia to move.
         model: The model.
-        data: Its data, filled by the kernel.
-        vectors: q and what else the kernel takes.
-        names: Their names.
+        buffer: The buffer of its data.
+        arguments: The vectors, and behind them arrays that the kernel writes.
+        names: Names of the vectors; those of configurations begin with q.
 
     Raises:
         InvalidValueError: A vector is of the wrong length or not finite.
+        ModelError: Something that is to be accelerated has no inertia.
     """
-    check_pair(model, data)
     try:
-        wrong = prepared[kernel](data.buffer, *vectors)
+        wrong = prepared[kernel](buffer, *arguments)
     except (KeyError, TypeError):
-        vectors = [
-            vector(name, value, model.nq if name == 'q' else model.nv)
-            for name, value in zip(names, vectors, strict=True)
-        ]
-        wrong = ready(kernel, (data.buffer, *vectors))(data.buffer, *vectors)
+        given = zip(names, arguments, strict=False)
+        vectors = [vector(name, value, _size(model, name)) for name, value in given]
+        arguments = (*vectors, *arguments[len(names) :])
+        wrong = ready(kernel, (buffer, *arguments))(buffer, *arguments)
+    if wrong < 0:
+        joint = next(joint for joint in model.joints if joint.row >= -wrong)
+        raise ModelError(
+            f'what joint {joint.name!r} moves has no inertia against its motion; give the links '
+            'on it an inertia, or take the joint away'
+        )
     if wrong:
-        name, value = names[wrong - 1], vectors[wrong - 1]
-        vector(name, value, model.nq if name == 'q' else model.nv)
+        name, value = names[wrong - 1], arguments[wrong - 1]
+        vector(name, value, _size(model, name))
         raise InvalidValueError(name, value, 'unit quaternions where joints have them')
+
+
+def _size(model: 'Model', name: str) -> int:
+    return model.nq if name.startswith('q') else model.nv

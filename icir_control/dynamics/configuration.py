@@ -1,4 +1,4 @@
-"""Configurations that any joint has, and the random ones."""
+"""Configurations of joints: the neutral one and random ones."""
 
 from collections.abc import Sequence
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar, overload
 
 import numpy as np
 
-from icir_control.dynamics.buffer import build_buffer, result_blocks
+from icir_control.dynamics.buffer import blocks
 from icir_control.dynamics.kernels import layout as at
 from icir_control.spatial import SE3, Force, Motion
 
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from icir_control.dynamics.model import Model
 
 Value = TypeVar('Value')
+_RESULTS = ('M', 'nle', 'g', 'tau', 'ddq', 'Minv', 'Jcom', 'Ag', 'hg')
 
 
 class Lazy(Sequence[Value]):
@@ -78,37 +79,43 @@ class Data:
         a: Spatial acceleration of each joint's body, LOCAL: with the ddq that was given, or
             at ddq = 0; without gravity.
         f: Force through each joint, LOCAL, after `rnea`.
+        com: Centre of mass (3,) [m] of the subtree beyond each joint, in the joint's frame; that
+            of the universe is the whole's, in the world. `centroidal_map`, `centroidal_momentum`
+            and `center_of_mass_jacobian` refresh the whole's alone.
         watched: The watched frame's terms, or None.
+        external: External forces by row; see `rnea`.
         rows: The kernels' view of the joints; see `kernels.layout`.
         terms: The kernel that `compute_all_terms` calls, once it is compiled.
     """
 
     __slots__ = (
-        *('model', 'buffer', 'rows', 'terms', 'watched', 'J', 'oMi', 'oMf', 'v', 'a', 'f'),
-        *('M', 'nle', 'g', 'tau', 'ddq', 'Minv', 'Jcom', 'Ag', 'hg'),
+        *('model', 'buffer', 'rows', 'external', 'terms', 'watched'),
+        *('J', 'oMi', 'oMf', 'v', 'a', 'f', 'com'),
+        *_RESULTS,
     )
 
     def __init__(self, model: 'Model', watch: str | None = None) -> None:
         """Make room for all results; see `Model.create_data`."""
         self.model = model
-        frame = -1 if watch is None else model.frame_id(watch)
-        self.buffer = build_buffer(
-            model.joints, model.inertias, model.frames, model.gravity, frame
-        )
+        self.buffer = model.buffer.copy()
+        if watch is not None:
+            self.buffer[at.H_WATCHED] = model.frame_id(watch)
         nv = model.nv
         rows = self.buffer[at.HEADER : at.HEADER + (nv + 1) * at.STRIDE]
         self.rows = rows.reshape(nv + 1, at.STRIDE)
         self.terms: Callable[..., int] | None = None
         self.J = self.rows[1:, at.COLUMN : at.COLUMN + 6].T
         views = {}
-        for name, block in result_blocks(nv).items():
+        for name, block in blocks(nv).items():
             start = int(self.buffer[block.header])
             views[name] = self.buffer[start : start + block.size].reshape(block.shape)
-        area = views.pop('watch')
-        for name, view in views.items():
-            setattr(self, name, view)
-        self.watched = None if watch is None else _watched(area, nv)
-
+        for name in _RESULTS:
+            setattr(self, name, views[name])
+        self.hg = views['hg'].ravel()
+        self.external = views['external']
+        self.watched = None if watch is None else _watched(views['watch'], nv)
+        com = views['com']
+        self.com = Lazy(model.njoints, lambda i: com[model.joints[i].row])
         self.oMi = Lazy(model.njoints, self._joint_placement)
         self.oMf = Lazy(model.nframes, self._frame_placement)
         self.v = Lazy(model.njoints, lambda i: self._local(i, at.TWIST, Motion))

@@ -7,6 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from icir_control.dynamics import configuration
+from icir_control.dynamics.buffer import build_buffer
 from icir_control.dynamics.data import Data
 from icir_control.dynamics.frames import Frame, FrameType
 from icir_control.dynamics.joints import Joint
@@ -96,6 +97,11 @@ class Model:
     def effort_limit(self) -> np.ndarray:
         """Largest torque or force (nv,) [N m or N]; read-only."""
         return freeze(np.concatenate([joint.effort for joint in self.joints]))
+
+    @cached_property
+    def buffer(self) -> np.ndarray:
+        """A `Data`'s buffer before anything is computed; not to be written to."""
+        return build_buffer(self.joints, self.inertias, self.frames, self.gravity)
 
     @cached_property
     def _joint_ids(self) -> dict[str, int]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from icir_control.compiled import inlined
 from icir_control.dynamics.kernels import layout as at
-from icir_control.dynamics.kernels.forward import rows_of
+from icir_control.dynamics.kernels.blocks import rows_of
 
 
 @inlined

@@ -6,6 +6,8 @@ import numpy as np
 
 from icir_control.compiled import inlined, kernel
 from icir_control.dynamics.kernels import layout as at
+from icir_control.dynamics.kernels.blocks import rows_of
+from icir_control.dynamics.kernels.checks import is_configuration, is_velocity
 from icir_control.dynamics.kernels.vector import (
     Matrix,
     Vector,
@@ -19,13 +21,6 @@ from icir_control.dynamics.kernels.vector import (
     store,
     store_matrix,
 )
-
-
-@inlined
-def rows_of(buffer: np.ndarray) -> np.ndarray:
-    """Return the rows as a view, (nv + 1, STRIDE)."""
-    n = int(buffer[at.H_NV]) + 1
-    return buffer[at.HEADER : at.HEADER + n * at.STRIDE].reshape(n, at.STRIDE)
 
 
 @inlined
@@ -122,18 +117,53 @@ def move(rows: np.ndarray, k: int, rate: float) -> tuple[Vector, Vector, Vector,
     return v_linear, v_angular, a_linear, a_angular
 
 
+@inlined
+def push(rows: np.ndarray, k: int, ddq: float) -> tuple[Vector, Vector]:
+    """Add J_k ddq_k to the acceleration of row k, which `move` wrote, and return the sum."""
+    linear = add(load(rows, k, at.ACCELERATION), scale(ddq, load(rows, k, at.COLUMN)))
+    angular = add(load(rows, k, at.ACCELERATION + 3), scale(ddq, load(rows, k, at.COLUMN + 3)))
+    store(rows, k, at.ACCELERATION, linear)
+    store(rows, k, at.ACCELERATION + 3, angular)
+    return linear, angular
+
+
 @kernel
-def placements(buffer: np.ndarray, q: np.ndarray) -> None:
-    """Placements and columns of J of all rows."""
+def placements(buffer: np.ndarray, q: np.ndarray) -> int:
+    """Check q, then fill placements and columns of J."""
+    if not is_configuration(buffer, q):
+        return 1
     rows = rows_of(buffer)
     for k in range(1, rows.shape[0]):
         place(rows, k, q)
+    return 0
 
 
 @kernel
-def velocities(buffer: np.ndarray, q: np.ndarray, v: np.ndarray) -> None:
-    """Placements, columns of J, twists and bias accelerations of all rows."""
+def velocities(buffer: np.ndarray, q: np.ndarray, v: np.ndarray) -> int:
+    """Check q and v, then fill placements, columns of J, twists, accelerations at ddq = 0."""
+    if not is_configuration(buffer, q):
+        return 1
+    if not is_velocity(buffer, v):
+        return 2
     rows = rows_of(buffer)
     for k in range(1, rows.shape[0]):
         place(rows, k, q)
         move(rows, k, v[k - 1])
+    return 0
+
+
+@kernel
+def accelerations(buffer: np.ndarray, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> int:
+    """Check q, v and a, then fill placements, columns of J, twists and accelerations."""
+    if not is_configuration(buffer, q):
+        return 1
+    if not is_velocity(buffer, v):
+        return 2
+    if not is_velocity(buffer, a):
+        return 3
+    rows = rows_of(buffer)
+    for k in range(1, rows.shape[0]):
+        place(rows, k, q)
+        move(rows, k, v[k - 1])
+        push(rows, k, a[k - 1])
+    return 0

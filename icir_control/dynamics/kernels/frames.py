@@ -4,7 +4,8 @@ import numpy as np
 
 from icir_control.compiled import inlined, kernel
 from icir_control.dynamics.kernels import layout as at
-from icir_control.dynamics.kernels.forward import placements, rows_of
+from icir_control.dynamics.kernels.blocks import frames_of, rows_of
+from icir_control.dynamics.kernels.forward import place
 from icir_control.dynamics.kernels.vector import (
     Matrix,
     Vector,
@@ -21,14 +22,6 @@ from icir_control.dynamics.kernels.vector import (
 LOCAL, WORLD, LOCAL_WORLD_ALIGNED = range(3)
 IDENTITY = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
 ORIGIN = (0.0, 0.0, 0.0)
-
-
-@inlined
-def frames_of(buffer: np.ndarray) -> np.ndarray:
-    """Return the frames as a view, (nframes, F_STRIDE)."""
-    start = int(buffer[at.H_FRAMES])
-    n = int(buffer[at.H_FRAME_COUNT])
-    return buffer[start : start + n * at.F_STRIDE].reshape(n, at.F_STRIDE)
 
 
 @inlined
@@ -137,8 +130,9 @@ def placement_terms(
     buffer: np.ndarray, q: np.ndarray, frame: int, pose: np.ndarray, jacobian: np.ndarray
 ) -> None:
     """Forward kinematics for inverse kinematics: a frame's pose (4, 3) and LOCAL Jacobian."""
-    placements(buffer, q)
     rows = rows_of(buffer)
+    for k in range(1, rows.shape[0]):
+        place(rows, k, q)
     row, R, p = place_frame(rows, frames_of(buffer), frame)
     write_pose(R, p, pose)
     write_jacobian(rows, row, R, p, jacobian)

@@ -20,8 +20,22 @@ from icir_control.dynamics.kernels.vector import (
     rotate_symmetric,
     scale,
     store,
+    store_symmetric,
     subtract,
 )
+
+
+@inlined
+def about_origin(I: Symmetric, s: Vector, c: Vector) -> Symmetric:
+    """Return I - m [c]^2, from I about the centre of mass c and s = m c (parallel axes)."""
+    return (
+        I[0] + s[1] * c[1] + s[2] * c[2],
+        I[1] - s[0] * c[1],
+        I[2] - s[0] * c[2],
+        I[3] + s[0] * c[0] + s[2] * c[2],
+        I[4] - s[1] * c[2],
+        I[5] + s[0] * c[0] + s[1] * c[1],
+    )
 
 
 @inlined
@@ -32,18 +46,10 @@ def inertia_in_world(
     m = rows[k, at.MASS]
     # c_world = R c + p
     c = add(apply(R, load(rows, k, at.COM)), p)
-    # R I R^T about the centre of mass; - m [c]^2 moves it to the origin
+    # R I R^T, about the centre of mass
     I = rotate_symmetric(R, load_symmetric(rows, k, at.INERTIA))
     s = scale(m, c)
-    about_origin = (
-        I[0] + s[1] * c[1] + s[2] * c[2],
-        I[1] - s[0] * c[1],
-        I[2] - s[0] * c[2],
-        I[3] + s[0] * c[0] + s[2] * c[2],
-        I[4] - s[1] * c[2],
-        I[5] + s[0] * c[0] + s[1] * c[1],
-    )
-    return m, s, about_origin
+    return m, s, about_origin(I, s, c)
 
 
 @inlined
@@ -55,6 +61,23 @@ def momentum(
         subtract(scale(m, linear), cross(s, angular)),
         add(apply_symmetric(I, angular), cross(s, linear)),
     )
+
+
+@inlined
+def force(
+    m: float,
+    s: Vector,
+    I: Symmetric,
+    v_linear: Vector,
+    v_angular: Vector,
+    a_linear: Vector,
+    a_angular: Vector,
+) -> tuple[Vector, Vector]:
+    """Return what a body asks for: f = Y a + v x* (Y v)."""
+    h_linear, h_angular = momentum(m, s, I, v_linear, v_angular)
+    f_linear, f_angular = momentum(m, s, I, a_linear, a_angular)
+    turn = add(cross(v_angular, h_angular), cross(v_linear, h_linear))
+    return add(f_linear, cross(v_angular, h_linear)), add(f_angular, turn)
 
 
 @inlined
@@ -72,5 +95,4 @@ def store_composite(rows: np.ndarray, k: int, m: float, s: Vector, I: Symmetric)
     """Write the composite inertia of row k."""
     rows[k, at.COMPOSITE] = m
     store(rows, k, at.COMPOSITE + 1, s)
-    store(rows, k, at.COMPOSITE + 4, (I[0], I[1], I[2]))
-    store(rows, k, at.COMPOSITE + 7, (I[3], I[4], I[5]))
+    store_symmetric(rows, k, at.COMPOSITE + 4, I)

@@ -35,6 +35,14 @@ H_JCOM = 14
 H_AG = 15
 H_HG = 16
 H_WATCH = 17
+H_COM = 18
+H_EXTERNAL = 19
+H_WORK = 20
+H_FACTOR = 21
+H_PUSHED = 22
+"""1 while the block at H_EXTERNAL holds external forces."""
+H_ENERGY = 23
+"""The energy that was computed last [J]."""
 HEADER = 24
 
 # -- constants of a row ------------------------------------------------------------------------
@@ -96,6 +104,28 @@ F_ROW = 0
 F_ROTATION = 1
 F_POSITION = 10
 F_STRIDE = 16
+
+# -- work of the articulated-body algorithm, by row, in the row's own frame ---------------------
+B_ROTATION = 0
+"""Rotation of the row in its parent (9), and below its origin (3)."""
+B_POSITION = 9
+B_CARRIED = 12
+"""Twist of the joint's parent (6)."""
+B_TWIST = 18
+B_BIAS = 24
+"""c = v_carried x S qd (6)."""
+B_LINEAR = 30
+"""Articulated inertia [[A, B], [B^T, C]]: A and C symmetric (6), B by rows (9)."""
+B_MIXED = 36
+B_ANGULAR = 45
+B_WRENCH = 51
+"""Articulated bias force p (6)."""
+B_U = 57
+"""U = I S (6), behind it D = S . U and u = tau - S . p."""
+B_D = 63
+B_RATIO = 64
+B_ACCELERATION = 65
+B_STRIDE = 72
 
 # -- the watched frame -------------------------------------------------------------------------
 W_POSE = 0

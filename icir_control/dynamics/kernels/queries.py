@@ -4,12 +4,11 @@ import numpy as np
 
 from icir_control.compiled import inlined, kernel
 from icir_control.dynamics.kernels import layout as at
-from icir_control.dynamics.kernels.forward import rows_of
+from icir_control.dynamics.kernels.blocks import frames_of, rows_of
 from icir_control.dynamics.kernels.frames import (
     LOCAL,
     LOCAL_WORLD_ALIGNED,
     classical,
-    frames_of,
     motion_at,
     motion_seen,
     place_frame,

@@ -55,6 +55,13 @@ def store_matrix(rows: np.ndarray, k: int, at: int, a: Matrix) -> None:
 
 
 @inlined
+def store_symmetric(rows: np.ndarray, k: int, at: int, S: Symmetric) -> None:
+    """Write a symmetric matrix into row k from column `at` on."""
+    store(rows, k, at, (S[0], S[1], S[2]))
+    store(rows, k, at + 3, (S[3], S[4], S[5]))
+
+
+@inlined
 def add(a: Vector, b: Vector) -> Vector:
     """Return a + b."""
     return a[0] + b[0], a[1] + b[1], a[2] + b[2]
@@ -127,3 +134,34 @@ def rotate_symmetric(R: Matrix, S: Symmetric) -> Symmetric:
     y = apply_symmetric(S, R[1])
     z = apply_symmetric(S, R[2])
     return dot(R[0], x), dot(R[0], y), dot(R[0], z), dot(R[1], y), dot(R[1], z), dot(R[2], z)
+
+
+@inlined
+def transpose(A: Matrix) -> Matrix:
+    """Return A^T."""
+    return (A[0][0], A[1][0], A[2][0]), (A[0][1], A[1][1], A[2][1]), (A[0][2], A[1][2], A[2][2])
+
+
+@inlined
+def add_matrix(A: Matrix, B: Matrix) -> Matrix:
+    """Return A + B."""
+    return add(A[0], B[0]), add(A[1], B[1]), add(A[2], B[2])
+
+
+@inlined
+def outer(a: Vector, b: Vector) -> Matrix:
+    """Return a b^T."""
+    return scale(a[0], b), scale(a[1], b), scale(a[2], b)
+
+
+@inlined
+def add_symmetric(S: Symmetric, T: Symmetric) -> Symmetric:
+    """Return S + T."""
+    return S[0] + T[0], S[1] + T[1], S[2] + T[2], S[3] + T[3], S[4] + T[4], S[5] + T[5]
+
+
+@inlined
+def square(s: float, a: Vector) -> Symmetric:
+    """Return s a a^T."""
+    b = scale(s, a)
+    return b[0] * a[0], b[0] * a[1], b[0] * a[2], b[1] * a[1], b[1] * a[2], b[2] * a[2]

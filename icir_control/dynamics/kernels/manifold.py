@@ -1,0 +1,100 @@
+"""Along the manifold of configurations: by a velocity, and back from two configurations.
+
+Coordinates of one number each add; the quaternions of free joints turn by the exponential, and a
+floating joint moves along a screw, with a twist constant in the body.
+"""
+
+import numpy as np
+
+from icir_control.compiled import inlined, kernel
+from icir_control.dynamics.kernels import layout as at
+from icir_control.dynamics.kernels.blocks import rows_of
+from icir_control.dynamics.kernels.checks import is_configuration, is_velocity
+from icir_control.spatial.kernels.quaternion import (
+    quaternion_exp,
+    quaternion_log,
+    quaternion_multiply,
+    quaternion_to_rotation,
+)
+from icir_control.spatial.kernels.se3 import exp6, log6
+
+
+@inlined
+def _normalize(quaternion: np.ndarray) -> None:
+    """Take away what rounding adds to the length, step after step."""
+    square = 0.0
+    for value in quaternion:
+        square += value * value
+    for i in range(4):
+        quaternion[i] /= np.sqrt(square)
+
+
+@kernel
+def integrated(buffer: np.ndarray, q: np.ndarray, v: np.ndarray, out: np.ndarray) -> int:
+    """Write the configuration that the constant velocity v reaches from q in unit time."""
+    if not is_configuration(buffer, q):
+        return 1
+    if not is_velocity(buffer, v):
+        return 2
+    rows = rows_of(buffer)
+    turn, rotation = np.empty(4), np.empty((3, 3))
+    moved, shift = np.empty((3, 3)), np.empty(3)
+    for k in range(1, rows.shape[0]):
+        motion, i = int(rows[k, at.MOTION]), int(rows[k, at.INDEX_Q])
+        if motion == at.TURNS or motion == at.SLIDES:
+            out[i] = q[i] + v[k - 1]
+        elif motion == at.TURNS_FREELY:
+            quaternion_exp(v[k - 1 : k + 2], turn)
+            quaternion_multiply(q[i : i + 4], turn, out[i : i + 4])
+            _normalize(out[i : i + 4])
+        elif motion == at.MOVES_FREELY:
+            # M' = M exp6(v): p' = p + R shift
+            exp6(v[k - 1 : k + 5], moved, shift)
+            quaternion_to_rotation(q[i + 3 : i + 7], rotation)
+            for j in range(3):
+                out[i + j] = q[i + j] + (
+                    rotation[j, 0] * shift[0]
+                    + rotation[j, 1] * shift[1]
+                    + rotation[j, 2] * shift[2]
+                )
+            quaternion_exp(v[k + 2 : k + 5], turn)
+            quaternion_multiply(q[i + 3 : i + 7], turn, out[i + 3 : i + 7])
+            _normalize(out[i + 3 : i + 7])
+    return 0
+
+
+@inlined
+def _turn_between(q0: np.ndarray, q1: np.ndarray, out: np.ndarray) -> None:
+    """Write q0^-1 q1, two quaternions."""
+    back = np.empty(4)
+    back[0], back[1], back[2], back[3] = -q0[0], -q0[1], -q0[2], q0[3]
+    quaternion_multiply(back, q1, out)
+
+
+@kernel
+def differenced(buffer: np.ndarray, q0: np.ndarray, q1: np.ndarray, out: np.ndarray) -> int:
+    """Write the velocity that leads from q0 to q1 in unit time, turning by at most pi."""
+    if not is_configuration(buffer, q0):
+        return 1
+    if not is_configuration(buffer, q1):
+        return 2
+    rows = rows_of(buffer)
+    turn, rotation, shift = np.empty(4), np.empty((3, 3)), np.empty(3)
+    for k in range(1, rows.shape[0]):
+        motion, i = int(rows[k, at.MOTION]), int(rows[k, at.INDEX_Q])
+        if motion == at.TURNS or motion == at.SLIDES:
+            out[k - 1] = q1[i] - q0[i]
+        elif motion == at.TURNS_FREELY:
+            _turn_between(q0[i : i + 4], q1[i : i + 4], turn)
+            quaternion_log(turn, out[k - 1 : k + 2])
+        elif motion == at.MOVES_FREELY:
+            # log6(M0^-1 M1), with the shift R0^T (p1 - p0)
+            quaternion_to_rotation(q0[i + 3 : i + 7], rotation)
+            for j in range(3):
+                shift[j] = 0.0
+                for axis in range(3):
+                    shift[j] += rotation[axis, j] * (q1[i + axis] - q0[i + axis])
+            _turn_between(q0[i + 3 : i + 7], q1[i + 3 : i + 7], turn)
+            quaternion_to_rotation(turn, rotation)
+            log6(rotation, shift, out[k - 1 : k + 5])
+    return 0
