@@ -79,6 +79,9 @@ def test_stop_halves_the_way_of_going_on(start, velocity, duration):
 def test_path_goes_on_backwards_and_rests_at_its_end(start, velocity, goal):
     path = JointTrajectory.to_rest(0.0, 1.0, start, velocity, goal)
     np.testing.assert_allclose(path.position(-0.5), start - 0.5 * velocity, atol=1e-14)
+    _, v, a = path.sample(-1e-16)
+    np.testing.assert_allclose(v, velocity, atol=1e-14)
+    np.testing.assert_array_equal(a, 0.0)
     assert np.array_equal(path.position(1.0), path.position(7.0))
 
 

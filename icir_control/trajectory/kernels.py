@@ -43,7 +43,9 @@ def polynomial_at(
 def polynomial_rates_at(
     coefficients: np.ndarray, duration: float, elapsed: float, xd: np.ndarray, xdd: np.ndarray
 ) -> None:
-    """Write the first and second derivative of each row's polynomial; zero outside its time.
+    """Write the first and second derivative of each row's path, as `polynomial_at` extends it.
+
+    A time that is before the start by round-off alone so has the start's velocity.
 
     Args:
         coefficients: (n, 6), as in `polynomial_at`.
@@ -52,11 +54,12 @@ def polynomial_rates_at(
         xd: (n,) output, first derivative.
         xdd: (n,) output, second derivative.
     """
-    moving = 0.0 <= elapsed < duration
     for i in range(xd.shape[0]):
         rate = 0.0
         curvature = 0.0
-        if moving:
+        if elapsed < 0.0:
+            rate = coefficients[i, 1]
+        elif elapsed < duration:
             for k in range(DEGREE, 0, -1):
                 rate = rate * elapsed + k * coefficients[i, k]
             for k in range(DEGREE, 1, -1):

@@ -20,6 +20,9 @@ from icir_control.control.kernels.reference import MATCHED, pose_error
 VELOCITY = FEED_FORWARD.index('velocity')
 ACCELERATION = FEED_FORWARD.index('acceleration')
 
+REST_RATE = 2.0
+"""[1/s] Where the tool's motion leaves joints free, their own dies away at this rate."""
+
 SLOWEST_MODE = 0.1
 """[rad/s] Below it, where the arm can hardly move, a mode is damped as if it were this fast."""
 
@@ -96,7 +99,7 @@ def float_law(record: np.record, M: np.ndarray, v: np.ndarray) -> None:
             goal[i] = record.task_kp[i] * goal[i] + feedback
         goal[i] += record.acceleration_reference[i] - record.drift[i]
     for i in range(v.shape[0]):
-        record.acceleration[i] = -record.damping_rate * v[i]
+        record.acceleration[i] = -REST_RATE * v[i]
     resolve(record, M, goal)
 
 
