@@ -448,10 +448,13 @@ def test_the_text_and_the_file_give_the_same_world(tmp_path):
     np.testing.assert_array_equal(one.mass_matrix(q), other.mass_matrix(q))
 
 
-def test_mass_behind_a_fixed_joint_moves_its_carrier():
+@pytest.mark.parametrize(
+    'carrier', ['<link name="carrier"/>', link('carrier', 0.0, inertia=(0.0, 0.0, 0.0))]
+)
+def test_mass_behind_a_fixed_joint_moves_its_carrier(carrier):
     # A carrier without inertia of its own is fine: what is fixed to it moves with it.
     text = robot(
-        '<link name="carrier"/>',
+        carrier,
         link('load', 2.0, inertia=(0.1, 0.1, 0.1)),
         joint('spin', 'continuous', 'base', 'carrier', '0 0 1'),
         joint('weld', 'fixed', 'carrier', 'load', '0.5 0 0'),

@@ -83,6 +83,7 @@ def read_urdf(path_or_xml: str | os.PathLike[str]) -> Urdf:
         raise ModelError(f'{source} is no URDF: its root is <{robot.tag}>, expected <robot>')
     links = tuple(link.get('name', '') for link in robot.findall('link'))
     joints = tuple(_joint(joint, source) for joint in robot.findall('joint'))
+    _drop_empty_inertials(robot)
     assets, notes = _settle_shapes(robot, folder)
     extension = robot.find('mujoco')
     if extension is None:
@@ -121,6 +122,29 @@ def _joint(joint: ElementTree.Element, source: str) -> tuple[str, str, str, str]
             raise ModelError(f'{source}: joint {name!r} has no <{tag} link="...">')
         ends.append(link)
     return kind, name, ends[0], ends[1]
+
+
+def _drop_empty_inertials(robot: ElementTree.Element) -> None:
+    """Take away what says that a link weighs nothing: MuJoCo accepts that only left unsaid."""
+    for link in robot.findall('link'):
+        inertial = link.find('inertial')
+        if inertial is None:
+            continue
+        figures = [
+            text
+            for part in inertial.findall('mass') + inertial.findall('inertia')
+            for text in part.attrib.values()
+        ]
+        if all(_is_zero(text) for text in figures):
+            link.remove(inertial)
+
+
+def _is_zero(text: str) -> bool:
+    try:
+        return float(text) == 0.0
+    except ValueError:
+        # No number: MuJoCo says so, with the line.
+        return False
 
 
 def _settle_shapes(robot: ElementTree.Element, folder: Path) -> tuple[dict[str, bytes], list[str]]:
