@@ -9,6 +9,8 @@ from rclpy.node import Node
 from rclpy.qos import QoSProfile
 
 from icir_control.nodes.bridge.loop import Loop
+from icir_control.nodes.bridge.wrench import WrenchInput
+from icir_control.nodes.transport import JointStateSubscription
 
 PERIOD = 1.0  # s of wall time
 _NANOSECONDS = 1_000_000_000
@@ -25,7 +27,8 @@ class BridgeDiagnostics:
         *,
         model: str,
         constants: Mapping[str, object],
-        rejected: Callable[[], Counter[str]],
+        commands: JointStateSubscription,
+        wrenches: WrenchInput,
         missing: Callable[[], str],
     ) -> None:
         """Create the publisher.
@@ -35,11 +38,14 @@ class BridgeDiagnostics:
             loop: What is reported.
             model: The robot's name.
             constants: Values that do not change, such as how the plant departs from the model.
-            rejected: Counts messages that were not taken, by kind, beside the loop's own.
+            commands: Where the commands come from.
+            wrenches: Where the external wrenches come from.
             missing: Says who should have sent commands.
         """
         self._loop = loop
-        self._rejected = rejected
+        self._commands = commands
+        self._wrenches = wrenches
+        self._malformed = 0
         self._missing = missing
         self._publisher = node.create_publisher(
             DiagnosticArray, '/diagnostics', QoSProfile(depth=1)
@@ -83,6 +89,9 @@ class BridgeDiagnostics:
             return DiagnosticStatus.ERROR, loop.obstacle
         if loop.is_silent:
             return DiagnosticStatus.WARN, f'no commands: {self._missing()}'
+        malformed, self._malformed = self._malformed, self._commands.rejected.total()
+        if self._malformed > malformed:
+            return DiagnosticStatus.WARN, f'commands rejected: {self._commands.last_rejection}'
         if loop.is_paused:
             return DiagnosticStatus.OK, 'paused'
         if not loop.gate.has_admitted:
@@ -100,7 +109,9 @@ class BridgeDiagnostics:
 
     def _counts(self) -> dict[str, str]:
         loop = self._loop
-        rejected = loop.gate.refused + self._rejected()
+        wrenches = self._wrenches.refused.items()
+        rejected = loop.gate.refused + self._commands.rejected
+        rejected += Counter({f'wrench.{kind}': count for kind, count in wrenches})
         return {
             'missed': str(loop.statistics.missed),
             'late_ticks': str(loop.pacer.late),

@@ -1,7 +1,6 @@
 """The node `mujoco_bridge`: the plant behind two topics."""
 
 import gc
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -106,7 +105,8 @@ class MujocoBridge:
             self._loop,
             model=self._model.name,
             constants={'lockstep': config.lockstep, **deviations},
-            rejected=self._count_rejected,
+            commands=self._commands,
+            wrenches=self._wrenches,
             missing=self._describe_missing,
         )
 
@@ -170,12 +170,6 @@ class MujocoBridge:
         self._wrenches.hold(config.external_wrench_hold)
         self._loop.initial_configuration = config.initial_configuration
         self._config = config
-
-    def _count_rejected(self) -> Counter[str]:
-        wrenches = Counter(
-            {f'wrench.{kind}': count for kind, count in self._wrenches.refused.items()}
-        )
-        return self._commands.rejected + wrenches
 
     def _describe_missing(self) -> str:
         topic = self._commands.topic_name

@@ -1,5 +1,6 @@
 """Takes external wrenches from a topic and turns them into pushes of the plant."""
 
+import time
 from collections import Counter
 from collections.abc import Callable
 
@@ -13,6 +14,7 @@ from icir_control.nodes.bridge.pushes import Push, PushSchedule
 FARTHEST = 60_000_000_000
 _NANOSECONDS = 1_000_000_000
 _QUEUE = 100
+_QUIET = 1.0  # s of wall time between two messages of one kind
 
 
 class WrenchInput:
@@ -45,6 +47,7 @@ class WrenchInput:
         self._time_ns = time_ns
         self._logger = node.get_logger()
         self.refused: Counter[str] = Counter()
+        self._quiet_until: dict[str, float] = {}
         self.hold(hold)
         node.create_subscription(WrenchStamped, '~/external_wrench', self._take, _QUEUE)
 
@@ -75,4 +78,8 @@ class WrenchInput:
 
     def _refuse(self, kind: str, reason: str) -> None:
         self.refused[kind] += 1
-        self._logger.warning(f'external wrench refused: {reason}', throttle_duration_sec=1.0)
+        now = time.monotonic()
+        # Each kind by itself: a flood of one must not hide another.
+        if now >= self._quiet_until.get(kind, 0.0):
+            self._quiet_until[kind] = now + _QUIET
+            self._logger.warning(f'external wrench refused: {reason}')
