@@ -38,6 +38,7 @@ from icir_control.dynamics.joints import Joint, JointKind
 from icir_control.dynamics.manifold import difference, integrate
 from icir_control.dynamics.model import Model
 from icir_control.dynamics.reference import ReferenceFrame
+from icir_control.dynamics.simulate import Simulation, simulate
 from icir_control.dynamics.urdf import load_urdf
 
 __all__ = [
@@ -49,6 +50,7 @@ __all__ = [
     'Model',
     'ModelBuilder',
     'ReferenceFrame',
+    'Simulation',
     'aba',
     'center_of_mass',
     'center_of_mass_jacobian',
@@ -73,4 +75,5 @@ __all__ = [
     'nonlinear_effects',
     'potential_energy',
     'rnea',
+    'simulate',
 ]

@@ -15,12 +15,20 @@ from icir_control.spatial.arrays import checked, freeze
 WORLD = 'universe'
 """Name of joint 0 and of its frame: the world."""
 
+MAX_NV = 1000
+"""Degrees of freedom beyond which a file is broken, not a robot; M alone takes 8 MB then."""
+NO_INERTIA = 1e-15
+"""Less than a grain of dust has [kg m^2]: the rounding of files that were computed."""
+_SLACK = 1e-9
+"""What rounding may cost the triangle inequality, relative to the largest moment."""
+
 
 class ModelBuilder:
     """Collects joints, bodies and frames, parents first; `build` gives the `Model`.
 
-    A parent is the name of a frame: the world `universe`, a joint, a body, or any other frame.
-    What has no name of its own in URDF, cylindrical and spherical joints, is built here.
+    A parent is a frame, or its name: the world `universe`, a joint, a body, or any other. Where a
+    joint and a body share a name, it means the body. What has no name of its own in URDF,
+    cylindrical and spherical joints, is built here.
 
     Example:
         >>> builder = ModelBuilder('pendulum')
@@ -64,7 +72,7 @@ class ModelBuilder:
         self,
         name: str,
         kind: JointKind | str,
-        parent: str = WORLD,
+        parent: str | Frame = WORLD,
         placement: SE3 | None = None,
         *,
         axis: Sequence[float] = (0.0, 0.0, 1.0),
@@ -79,7 +87,7 @@ class ModelBuilder:
         Args:
             name: A name that no joint has yet.
             kind: A `JointKind` or its name.
-            parent: Name of the frame that carries it.
+            parent: The frame that carries it.
             placement: From the joint's frame, in neutral configuration, to the parent frame.
             axis: Direction in the joint's frame (3,), of any length but zero.
             lower: Smallest coordinates, one number or (nq,) [rad or m]; None for no limit.
@@ -126,7 +134,7 @@ class ModelBuilder:
     def add_body(
         self,
         name: str,
-        parent: str,
+        parent: str | Frame,
         inertia: Inertia | None = None,
         placement: SE3 | None = None,
     ) -> Self:
@@ -134,7 +142,7 @@ class ModelBuilder:
 
         Args:
             name: Its name.
-            parent: Name of the frame that carries it, most often that of a joint.
+            parent: The frame that carries it, most often that of a joint.
             inertia: In the body's frame; None for none.
             placement: From the body's frame to the parent frame.
 
@@ -153,7 +161,7 @@ class ModelBuilder:
     def add_frame(
         self,
         name: str,
-        parent: str,
+        parent: str | Frame,
         placement: SE3 | None = None,
         type: FrameType = FrameType.OP_FRAME,
     ) -> Self:
@@ -161,7 +169,7 @@ class ModelBuilder:
 
         Args:
             name: Its name.
-            parent: Name of the frame that carries it.
+            parent: The frame that carries it.
             placement: From the new frame to the parent frame.
             type: What it stands for.
 
@@ -183,30 +191,58 @@ class ModelBuilder:
         """Return the model.
 
         Raises:
-            ModelError: Nothing moves, or a joint carries no mass.
+            ModelError: Nothing moves, there are too many joints, or what one moves has no mass
+                or an inertia that no body has.
         """
         if len(self._joints) == 1:
             raise ModelError(f'model {self._name!r} has no moving joint; add at least one')
-        for joint, inertia in zip(self._joints[1:], self._inertias[1:], strict=True):
-            if inertia.mass <= 0.0:
-                raise ModelError(
-                    f'joint {joint.name!r} moves a body of mass {inertia.mass:g} kg; give the '
-                    'link on it, or one that is fixed to that link, a mass above 0'
-                )
+        nv = sum(joint.nv for joint in self._joints)
+        if nv > MAX_NV:
+            raise ModelError(f'model {self._name!r} has {nv} degrees of freedom, above {MAX_NV}')
+        links: dict[int, list[str]] = {i: [] for i in range(len(self._joints))}
+        for frame in self._frames:
+            if frame.type is FrameType.BODY:
+                links[frame.parent].append(frame.name)
+        for i, joint in enumerate(self._joints[1:], 1):
+            _check_body(joint.name, links[i], self._inertias[i])
         joints, inertias = tuple(self._joints), tuple(self._inertias)
         return Model(self._name, joints, inertias, tuple(self._frames), self._gravity)
 
-    def _frame(self, name: str) -> Frame:
+    @property
+    def last_frame(self) -> Frame:
+        """The frame that was added last."""
+        return self._frames[-1]
+
+    def _frame(self, parent: str | Frame) -> Frame:
+        if isinstance(parent, Frame) and parent.parent < len(self._joints):
+            return parent
         try:
-            return self._frame_named[name]
+            return self._frame_named[parent]
         except (KeyError, TypeError):
-            raise UnknownNameError('parent frame', name, self._frame_named) from None
+            raise UnknownNameError('parent frame', parent, self._frame_named) from None
 
     def _add_frame(self, frame: Frame) -> None:
         self._frames.append(frame)
-        # A body wins over a joint of the same name: URDF's parents are links.
         if frame.type is FrameType.BODY or frame.name not in self._frame_named:
             self._frame_named[frame.name] = frame
+
+
+def _check_body(joint: str, links: list[str], inertia: Inertia) -> None:
+    """Refuse what no body can have: it is the body as it moves that counts, not each link."""
+    body = f'joint {joint!r} moves a body (links: {", ".join(links) or "none"})'
+    if inertia.mass <= 0.0:
+        raise ModelError(
+            f'{body} of mass {inertia.mass:g} kg; give a link of it, or one fixed to it, a mass '
+            'above 0'
+        )
+    moments = np.linalg.eigvalsh(inertia.rotational)
+    slack = max(_SLACK * np.abs(moments).max(), NO_INERTIA)
+    if moments[0] < -slack or moments[0] + moments[1] < moments[2] - slack:
+        shown = ', '.join(f'{moment:.6g}' for moment in moments)
+        raise ModelError(
+            f'{body} with principal moments of inertia {shown} kg m^2; no body has one that is '
+            'negative, or larger than the other two together'
+        )
 
 
 def _checked_kind(kind: JointKind | str) -> JointKind:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from icir_control.dynamics.builder import WORLD, ModelBuilder
+from icir_control.dynamics.builder import ModelBuilder
 from icir_control.dynamics.frames import FrameType
 from icir_control.dynamics.model import Model
 from icir_control.dynamics.urdf_elements import parse
@@ -75,18 +75,16 @@ def _build(robot: Any, sensors: Any, root_joint: str) -> Model:
     root = _root(robot)
 
     builder = ModelBuilder(robot.name)
-    parent = WORLD
     if root_joint != 'fixed':
         builder.add_joint(ROOT_JOINT, root_joint)
-        parent = ROOT_JOINT
-    builder.add_body(root, parent, _inertia(root, inertials[root]))
+    builder.add_body(root, builder.last_frame, _inertia(inertials[root]))
     waiting = joints_on[root][::-1]
     reached = {root}
     while waiting:
         joint = waiting.pop()
         _add_joint(builder, joint)
         reached.add(joint.child)
-        builder.add_body(joint.child, joint.name, _inertia(joint.child, inertials[joint.child]))
+        builder.add_body(joint.child, builder.last_frame, _inertia(inertials[joint.child]))
         waiting += joints_on[joint.child][::-1]
     lost = [link for link in inertials if link not in reached]
     if lost:
@@ -137,19 +135,31 @@ def _add_joint(builder: ModelBuilder, joint: Any) -> None:
             joint.name, joint.mimic.joint,
         )  # fmt: skip
     limit = joint.limit
-    bounded = limit is not None and joint.type in ('revolute', 'prismatic')
+    lower, upper = _position_limits(joint)
     builder.add_joint(
         joint.name,
         joint.type,
         joint.parent,
         placement,
         axis=joint.axis,
-        lower=limit.lower if bounded else None,
-        upper=limit.upper if bounded else None,
+        lower=lower,
+        upper=upper,
         velocity=limit.velocity if limit else None,
         effort=limit.effort if limit else None,
         actuated=False if joint.mimic is not None else None,
     )
+
+
+def _position_limits(joint: Any) -> tuple[float | None, float | None]:
+    """Return lower and upper limit; of one alone the other is 0, as URDF has it."""
+    if joint.type not in ('revolute', 'prismatic'):
+        return None, None
+    limit = joint.limit
+    if limit is None or (limit.lower is None and limit.upper is None):
+        # To the letter it would be locked at 0, which nobody means.
+        _log.warning('%s joint %r has no position limits', joint.type, joint.name)
+        return None, None
+    return limit.lower or 0.0, limit.upper or 0.0
 
 
 def _placement(origin: np.ndarray | None) -> SE3:
@@ -163,11 +173,9 @@ def _sensor_placement(origin: Any) -> SE3:
     return SE3.from_xyz_rpy([float(x) for x in xyz], [float(x) for x in rpy])
 
 
-def _inertia(link: str, inertial: Any) -> Inertia | None:
+def _inertia(inertial: Any) -> Inertia | None:
     if inertial is None:
         return None
-    try:
-        inertia = Inertia(inertial.mass, np.zeros(3), inertial.inertia)
-    except InvalidValueError as error:
-        raise ModelError(f'link {link!r}: <inertia>: {error}') from None
+    # Whether a body can have it is decided on what moves as one: the builder's business.
+    inertia = Inertia.trusted(inertial.mass, np.zeros(3), inertial.inertia)
     return _placement(inertial.origin).act(inertia)

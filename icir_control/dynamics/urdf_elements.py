@@ -5,9 +5,10 @@ ends in a `ModelError` that names the element, its value and what would be valid
 """
 
 from collections.abc import Iterator, Sequence
-from math import isfinite
+from math import isfinite, isnan
 from typing import Any
 
+from icir_control.dynamics.builder import NO_INERTIA
 from icir_control.errors import ModelError
 
 _LINK_PARTS = ('inertial',)
@@ -80,7 +81,7 @@ class _Checker:
         for name, joint in joints.items():
             self._joint(f'joint {name!r}', self._copy(joint, target, _JOINT_PARTS), links, joints)
         for sensor in _children(source, 'sensor'):
-            self._sensor(sensor, target, links)
+            self._sensor(sensor, target, links, joints)
         return target
 
     def _named(self, source: Any, tag: str) -> dict[str, Any]:
@@ -116,8 +117,11 @@ class _Checker:
             self._fail(where, 'has an <inertial> without <mass> or <inertia>; expected both')
         if self._number(where, mass, 'value') < 0.0:
             self._fail(where, f"<mass> has value='{mass.get('value')}'; expected 0 or more")
-        for moment in _MOMENTS:
-            self._number(where, inertia, moment)
+        values = {moment: self._number(where, inertia, moment) for moment in _MOMENTS}
+        for moment in ('ixx', 'iyy', 'izz'):
+            if values[moment] < -NO_INERTIA:
+                text = inertia.get(moment)
+                self._fail(where, f'<inertia> has {moment}={text!r}; expected 0 or more')
 
     def _joint(self, where: str, joint: Any, links: dict, joints: dict) -> None:
         kind = joint.get('type')
@@ -144,27 +148,26 @@ class _Checker:
             self._number(where, mimic, 'offset', default='0')
 
     def _limit(self, where: str, kind: str, limit: Any) -> None:
-        bounded = kind in ('revolute', 'prismatic')
         if limit is None:
-            if bounded:
-                self._fail(where, f'is {kind} and has no <limit>; expected <limit lower="..." '
-                           'upper="..." effort="..." velocity="..."/>')  # fmt: skip
             return
         for name in ('effort', 'velocity'):
-            if limit.get(name) is not None and self._bound(where, limit, name) < 0.0:
+            if self._bound(where, limit, name) < 0.0:
                 self._fail(where, f'<limit> has {name}={limit.get(name)!r}; expected 0 or more')
-        if bounded:
+        if kind in ('revolute', 'prismatic'):
             lower, upper = (self._bound(where, limit, name) for name in ('lower', 'upper'))
             if lower > upper:
-                self._fail(where, f'<limit> has lower={limit.get("lower")!r} above '
-                           f'upper={limit.get("upper")!r}')  # fmt: skip
+                shown = f'lower={limit.get("lower")!r} and upper={limit.get("upper")!r}'
+                self._fail(where, f'<limit> has {shown}; expected lower at most upper')
 
-    def _sensor(self, sensor: Any, target: Any, links: dict) -> None:
-        where = f'sensor {sensor.get("name")!r}'
+    def _sensor(self, sensor: Any, target: Any, links: dict, joints: dict) -> None:
+        where = f'sensor {sensor.get("name")!r} in line {sensor.sourceline}'
         copy = self._copy(sensor, target, ('parent', 'origin'))
         parent = copy.find('parent')
         if not sensor.get('name') or parent is None:
-            self._fail(where, 'needs a name and a <parent link="..."/>')
+            self._fail(where, 'lacks its name or <parent>; expected <parent link="..."/>')
+        if parent.get('joint') in joints and parent.get('link') is None:
+            # A force sensor in a joint: it sits where the joint's child does.
+            parent.set('link', joints[parent.get('joint')].find('child').get('link'))
         self._link_of(where, parent, links)
         self._origin(where, copy)
 
@@ -196,10 +199,10 @@ class _Checker:
         return numbers
 
     def _bound(self, where: str, limit: Any, name: str) -> float:
-        """Return an attribute of a limit, which may be infinite."""
-        text = limit.get(name)
+        """Return an attribute of a limit, which may be infinite; 0 if it is not there."""
+        text = limit.get(name, '0')
         numbers = _floats(text)
-        if len(numbers) != 1 or numbers[0] != numbers[0]:
+        if len(numbers) != 1 or isnan(numbers[0]):
             self._fail(where, f'<limit> has {name}={text!r}; expected a number')
         return numbers[0]
 

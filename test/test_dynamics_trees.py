@@ -1,0 +1,211 @@
+"""Every quantity, of 20 random trees of all kinds of joint, against MuJoCo."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from mujoco_oracle import MujocoOracle
+from random_trees import SIZES, random_tree
+
+from icir_control.dynamics import (
+    ReferenceFrame,
+    aba,
+    center_of_mass,
+    center_of_mass_jacobian,
+    centroidal_map,
+    centroidal_momentum,
+    compute_all_terms,
+    crba,
+    forward_kinematics,
+    frame_acceleration,
+    frame_classical_acceleration,
+    frame_jacobian,
+    frame_jacobian_time_variation,
+    frame_placement,
+    frame_velocity,
+    gravity_torque,
+    joint_jacobian,
+    kinetic_energy,
+    minverse,
+    nonlinear_effects,
+    potential_energy,
+    rnea,
+)
+from icir_control.spatial import Force, skew
+
+LOCAL, WORLD, ALIGNED = ReferenceFrame
+
+
+def assert_equal(ours, theirs, tolerance=1e-10):
+    error = np.abs(np.asarray(ours) - theirs).max()
+    assert error <= tolerance * max(1.0, np.abs(theirs).max())
+
+
+@pytest.fixture(scope='module', params=range(len(SIZES)), ids=lambda seed: f'tree{seed}')
+def tree(request):
+    model = random_tree(request.param)
+    return model, MujocoOracle(model)
+
+
+def states(model, count, seed):
+    rng = np.random.default_rng(seed)
+    for _ in range(count):
+        yield rng, model.random_configuration(rng), rng.normal(size=model.nv)
+
+
+def local_jacobian(R, J):
+    return np.vstack([R.T @ J[:3], R.T @ J[3:]])
+
+
+def check_dynamics(model, oracle, data, rng, q, v):
+    a, tau = rng.normal(size=model.nv), rng.normal(size=model.nv)
+    M, nle = oracle.mass_matrix(), oracle.nle()
+    compute_all_terms(model, data, q, v)
+    assert_equal(data.M, M)
+    assert_equal(data.nle, nle)
+    assert np.array_equal(data.M, data.M.T)
+    # What the next functions return is theirs, not left over.
+    data.M[data.M != 0.0] = np.nan
+    data.nle[:] = np.nan
+    assert_equal(crba(model, data, q), M)
+    assert_equal(nonlinear_effects(model, data, q, v), nle)
+    assert_equal(minverse(model, data, q), np.linalg.inv(M))
+    assert_equal(rnea(model, data, q, v, a), M @ a + nle)
+    assert_equal(aba(model, data, q, v, tau), oracle.acceleration(tau), 1e-9)
+
+    forces, pull = [Force.zero()], np.zeros(model.nv)
+    for joint in range(1, model.njoints):
+        f = rng.normal(size=6)
+        forces.append(Force.from_vector(f))
+        R, p = oracle.placement(joint)
+        pull += local_jacobian(R, oracle.jacobian(joint, p)[0]).T @ f
+    assert_equal(rnea(model, data, q, v, a, forces), M @ a + nle - pull)
+    assert_equal(aba(model, data, q, v, tau - pull, forces), oracle.acceleration(tau), 1e-9)
+
+
+def check_gravity(model, oracle, data, q):
+    oracle.set_state(q, np.zeros(model.nv))
+    assert_equal(data.g, oracle.nle())
+    data.g[:] = np.nan
+    assert_equal(gravity_torque(model, data, q), oracle.nle())
+
+
+def check_centroidal(model, oracle, data, q, v):
+    assert_equal(center_of_mass(model, data, q), oracle.com(0))
+    for joint in range(1, model.njoints):
+        R, p = oracle.placement(joint)
+        assert_equal(data.com[joint], R.T @ (oracle.com(joint) - p))
+    assert_equal(center_of_mass_jacobian(model, data, q), oracle.com_jacobian())
+    assert_equal(centroidal_map(model, data, q), oracle.centroidal_map())
+    assert_equal(centroidal_momentum(model, data, q, v), oracle.momentum())
+    potential, kinetic = oracle.energies()
+    assert_equal(potential_energy(model, data, q), potential)
+    assert_equal(kinetic_energy(model, data, q, v), kinetic)
+
+
+def check_frame(model, oracle, data, frame, v, a):
+    """After `forward_kinematics` with v and a: all that is asked of one frame."""
+    body = model.frames[frame].parent
+    R, p = oracle.placement(body)
+    place = model.frames[frame].placement
+    R, p = R @ place.rotation, p + R @ place.translation
+    assert_equal(frame_placement(model, data, frame).matrix[:3], np.c_[R, p])
+    assert_equal(data.oMf[frame].matrix[:3], np.c_[R, p])
+
+    J, dJ = oracle.jacobian(body, p)
+    twist = J @ v
+    linear, omega = twist[:3], twist[3:]
+    shift, rate = skew(p), skew(linear)
+    jacobians = {
+        ALIGNED: (J, dJ),
+        LOCAL: (
+            local_jacobian(R, J),
+            local_jacobian(R, np.vstack([dJ[:3] - skew(omega) @ J[:3], dJ[3:]
+                                         - skew(omega) @ J[3:]])),
+        ),
+        WORLD: (
+            np.vstack([J[:3] + shift @ J[3:], J[3:]]),
+            np.vstack([dJ[:3] + shift @ dJ[3:] + rate @ J[3:], dJ[3:]]),
+        ),
+    }  # fmt: skip
+    for reference, (jacobian, derivative) in jacobians.items():
+        assert_equal(frame_jacobian(model, data, frame, reference), jacobian)
+        assert_equal(frame_jacobian_time_variation(model, data, frame, reference), derivative)
+        velocity = jacobian @ v
+        assert_equal(frame_velocity(model, data, frame, reference).vector, velocity)
+        # The derivative of the twist's coordinates is the spatial acceleration's, in axes that
+        # are at rest or move with the body; those of LOCAL_WORLD_ALIGNED move without turning.
+        spatial = jacobian @ a + derivative @ v
+        turn = np.cross(velocity[3:], velocity[:3])
+        if reference is ALIGNED:
+            spatial[:3] -= turn
+        assert_equal(frame_acceleration(model, data, frame, reference).vector, spatial)
+        spatial[:3] += turn
+        classical = frame_classical_acceleration(model, data, frame, reference)
+        assert_equal(classical.vector, spatial)
+
+
+def check_kinematics(model, oracle, data, rng, q, v):
+    a = rng.normal(size=model.nv)
+    forward_kinematics(model, data, q, v, a)
+    for frame in rng.choice(model.nframes, size=min(model.nframes, 6), replace=False):
+        check_frame(model, oracle, data, int(frame), v, a)
+    joint = int(rng.integers(1, model.njoints))
+    R, p = oracle.placement(joint)
+    J, dJ = oracle.jacobian(joint, p)
+    assert_equal(joint_jacobian(model, data, joint, ALIGNED), J)
+    assert_equal(data.oMi[joint].matrix[:3], np.c_[R, p])
+    twist = local_jacobian(R, J) @ v
+    assert_equal(data.v[joint].vector, twist)
+    acceleration = local_jacobian(R, J) @ a + local_jacobian(R, dJ) @ v
+    acceleration[:3] -= np.cross(twist[3:], twist[:3])
+    assert_equal(data.a[joint].vector, acceleration)
+    assert_equal(data.J[:3] + np.cross(data.J[3:].T, p).T, twist_columns(model, oracle, p))
+
+
+def twist_columns(model, oracle, p):
+    """The velocity of a point at p on whatever each degree of freedom moves, at unit speed."""
+    columns = np.zeros((3, model.nv))
+    for i, joint in enumerate(model.joints[1:], 1):
+        own = slice(joint.index_v, joint.index_v + joint.nv)
+        columns[:, own] = oracle.jacobian(i, p)[0][:3, own]
+    return columns
+
+
+def check(model, oracle, count):
+    data = model.create_data()
+    for rng, q, v in states(model, count, seed=model.nv):
+        oracle.set_state(q, v)
+        check_dynamics(model, oracle, data, rng, q, v)
+        check_centroidal(model, oracle, data, q, v)
+        check_kinematics(model, oracle, data, rng, q, v)
+        compute_all_terms(model, data, q, v)
+        check_gravity(model, oracle, data, q)
+
+
+# In plain Python a state of the largest tree takes a third of a second.
+COUNT = int(os.environ.get('TREE_STATES', '50'))
+
+
+def test_every_quantity_agrees_with_mujoco(tree):
+    check(*tree, COUNT)
+
+
+def run_without_compiler(count):
+    environment = os.environ | {'NUMBA_DISABLE_JIT': '1', 'TREE_STATES': str(count)}
+    command = [sys.executable, '-m', 'pytest', '-q', '-p', 'no:cacheprovider', __file__]
+    command += ['-k', 'every_quantity']
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert f'{len(SIZES)} passed' in done.stdout, done.stdout
+
+
+def test_plain_python_gives_the_same_at_two_states():
+    run_without_compiler(2)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(3600)
+def test_plain_python_gives_the_same_at_all_states():
+    run_without_compiler(50)
