@@ -17,6 +17,7 @@ from icir_control.app.run import record_run
 from icir_control.app.session import CONTROLLER
 from icir_control.control import Controller, ControllerConfig
 from icir_control.dynamics import load_urdf
+from icir_control.errors import ConfigurationError
 from icir_control.nodes.model_file import find_model_file
 
 
@@ -34,6 +35,7 @@ def run_demo(output: Path, report: Path | None) -> bool:
         IcirError: The run did not come to its end, or a file cannot be written.
     """
     console = Console()
+    _make_folder(output)
     robot = Robot.of()
     model = load_urdf(find_model_file(robot.model))
     parameters = robot.parameters(CONTROLLER)
@@ -65,6 +67,14 @@ def run_demo(output: Path, report: Path | None) -> bool:
     passed = has_passed(figures)
     console.print('[green]passed[/]' if passed else '[bold red]a figure is out of its bounds[/]')
     return passed
+
+
+def _make_folder(folder: Path) -> None:
+    """Make the folder of the plots now: after the run it would be a pity."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ConfigurationError(f'{folder} cannot be written to: {error}') from error
 
 
 @contextmanager

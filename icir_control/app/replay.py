@@ -74,4 +74,4 @@ class Replay:
             return float('nan')
         index = np.searchsorted(recording.time, list(recording.told_reference))
         told = np.array(list(recording.told_reference.values()))
-        return float(np.max(np.abs(self.translation_reference[index] - told)))
+        return float(np.max(np.linalg.norm(self.translation_reference[index] - told, axis=1)))

@@ -24,9 +24,9 @@ from icir_control.app.session import (
     CONTROLLER,
     check_children,
     ros_arguments,
-    signals_end_it,
 )
 from icir_control.errors import IcirError
+from icir_control.nodes.process import StopRequest
 
 _PATIENCE = 60.0  # s of wall time in which something must move on
 _LAST_WORDS = 15  # lines of the nodes that explain why a run ended
@@ -74,7 +74,8 @@ def record_run(
     def listen(name: str, line: str) -> None:
         lines.append(f'{name}: {line}')
 
-    with signals_end_it(), Children(listen) as children, _node() as node:
+    with StopRequest() as stop, Children(listen) as children, _node() as node:
+        stop.defer()
         try:
             recorder = Recorder(node, joint_names, CONTROLLER)
             wrenches = node.create_publisher(WrenchStamped, f'{BRIDGE}/external_wrench', 10)
@@ -84,6 +85,8 @@ def record_run(
                 while not condition():
                     recorder.look()
                     check_children(children)
+                    if stop:
+                        raise KeyboardInterrupt
                     tell(recorder.time)
                     if time.monotonic() - max(begin, recorder.moved) > _PATIENCE:
                         raise RunError(f'nothing has moved on for {_PATIENCE:g} s')

@@ -1,10 +1,8 @@
-"""Bridge and controller as one session: how they are called, and what a signal does."""
+"""Bridge and controller as one session: how they are called, and what they say."""
 
 import os
 import signal
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from types import FrameType
+from collections.abc import Mapping
 
 from rich.console import Console
 from rich.text import Text
@@ -60,29 +58,10 @@ def check_children(children: Children) -> None:
         raise ChildEndedError(child.name, child.status)
 
 
-@contextmanager
-def signals_end_it() -> Iterator[None]:
-    """Let every signal that ends a program raise KeyboardInterrupt, once, as Ctrl-C does."""
-    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-
-    def interrupt(number: int, frame: FrameType | None) -> None:
-        for other in numbers:
-            signal.signal(other, signal.SIG_IGN)
-        raise KeyboardInterrupt
-
-    before = {number: signal.signal(number, interrupt) for number in numbers}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
 def print_line(console: Console, name: str, line: str) -> None:
     """Print one line of a node, with its name before it."""
-    severity = line.partition(' ')[0]
-    text = Text(f'{name:<13} ', style='dim')
-    text.append(line.removeprefix('[INFO] '), style=_SEVERITIES.get(severity, 'default'))
+    style = _SEVERITIES.get(line.partition(' ')[0], '')
+    text = Text.assemble((f'{name:<13} ', 'dim'), (line.removeprefix('[INFO] '), style))
     console.print(text, highlight=False, soft_wrap=True)
 
 

@@ -3,6 +3,7 @@
 import os
 import sys
 import time
+from collections.abc import Callable
 
 import rclpy
 from rclpy.signals import SignalHandlerOptions
@@ -16,10 +17,10 @@ from icir_control.app.session import (
     check_children,
     print_line,
     ros_arguments,
-    signals_end_it,
     stay_on_this_machine,
 )
 from icir_control.nodes.keyboard import Keyboard
+from icir_control.nodes.process import StopRequest
 
 _LOOK_PERIOD = 0.1  # s between two looks at the children, where there is no keyboard
 
@@ -52,27 +53,30 @@ def simulate(
     stay_on_this_machine()
     console = Console(stderr=not sys.stdout.isatty())
     console.print(_headline(robot), markup=False, highlight=False)
-    with signals_end_it(), Children(lambda *line: print_line(console, *line)) as children:
+    with StopRequest() as stop, Children(lambda *line: print_line(console, *line)) as children:
+        # Only noted: an exception raised from a signal can be lost, with two processes left over.
+        stop.defer()
+
+        def is_wanted() -> bool:
+            return not stop and children.all_run()
+
         children.start(BRIDGE, 'bridge', ros_arguments(BRIDGE, robot, parameters))
         children.start(CONTROLLER, 'controller', ros_arguments(CONTROLLER, robot, {}))
-        try:
-            if sys.stdin.isatty():
-                _serve_keys(console, children)
-            else:
-                console.print('no terminal, so no keys; a signal ends the simulation')
-                while children.all_run():
-                    time.sleep(_LOOK_PERIOD)
-        except KeyboardInterrupt:
-            return
+        if sys.stdin.isatty():
+            _serve_keys(console, is_wanted)
+        else:
+            console.print('no terminal, so no keys; a signal ends the simulation')
+            while is_wanted():
+                time.sleep(_LOOK_PERIOD)
         check_children(children)
 
 
-def _serve_keys(console: Console, children: Children) -> None:
-    """Serve the keys until one says quit, a signal comes or a child has ended."""
+def _serve_keys(console: Console, is_wanted: Callable[[], bool]) -> None:
+    """Serve the keys until one says quit, a signal comes or nobody wants them any more."""
     rclpy.init(args=[], signal_handler_options=SignalHandlerOptions.NO)
     node = rclpy.create_node('keyboard')
     try:
-        Keyboard(node, sys.stdin, console).run(children.all_run)
+        Keyboard(node, sys.stdin, console).run(is_wanted)
     finally:
         node.destroy_node()
         rclpy.shutdown()

@@ -1,0 +1,105 @@
+"""`icir_control demo`: a whole run with its figures, plots and report; and how one can end."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from matplotlib.image import imread
+
+COMMAND = (str(Path(sys.executable).parent / 'icir_control'), 'demo')
+PLOTS = ('joint_tracking.png', 'task_tracking.png', 'torque.png')
+
+
+@pytest.fixture(scope='module')
+def run(tmp_path_factory):
+    """One demo, whose products several tests look at."""
+    folder = tmp_path_factory.mktemp('demo')
+    report = folder / 'reports' / 'report.json'
+    done = subprocess.run(
+        [*COMMAND, '--output', str(folder / 'plots'), '--report', str(report)],
+        env=os.environ | {'COLUMNS': '120', 'ROS_LOG_DIR': str(folder)},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=180,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done, json.loads(report.read_text()), folder / 'plots'
+
+
+def test_it_passes_and_says_so(run):
+    done, report, _ = run
+    assert report['passed'] is True
+    assert 'passed' in done.stdout
+    assert 'OUT' not in done.stdout
+    assert report['real_time_factor'] > 1.0
+    assert report['steps'] == 41_000
+
+
+def test_every_mode_of_the_configuration_has_its_figures(run):
+    _, report, _ = run
+    modes = report['modes']
+    assert set(modes) == {'gravity', 'home', 'ready', 'down', 'float', 'impedance'}
+    for mode in ('home', 'ready'):
+        assert 0.0 < modes[mode]['peak_joint_error_rad'] < 20e-6
+        assert 0.0 < modes[mode]['rms_joint_error_rad'] <= modes[mode]['peak_joint_error_rad']
+    assert modes['down']['peak_position_error_m'] < 3e-6
+    assert modes['down']['peak_rotation_error_rad'] < 1e-4
+    assert modes['down']['final_position_error_m'] < 50e-6
+    assert 0.015 < modes['float']['displacement_m'] < 0.25
+    assert modes['float']['rotation_error_rad'] < 5e-3
+    assert modes['impedance']['displacement_m'] == pytest.approx(5.0 / 500.0, rel=0.05)
+    assert modes['impedance']['stiffness_error'] < 0.05
+    assert all(0.0 < figures['peak_torque_fraction'] < 1.0 for figures in modes.values())
+
+
+def test_the_figures_are_those_of_the_run_on_the_topics(run):
+    """No state lost; the commands and references that the figures rest on are the run's own."""
+    _, report, _ = run
+    assert report['run']['lost_states'] == 0
+    assert report['run']['command_difference_nm'] < 1e-9
+    assert report['run']['reference_difference_m'] < 1e-9
+
+
+def test_the_table_shows_every_figure(run):
+    done, report, _ = run
+    for mode, figures in report['modes'].items():
+        assert mode in done.stdout
+        for name in figures:
+            assert name.rpartition('_')[0].replace('_', ' ') in done.stdout
+
+
+def test_the_plots_are_pictures_with_something_on_them(run):
+    _, _, folder = run
+    assert sorted(path.name for path in folder.iterdir()) == sorted(PLOTS)
+    for name in PLOTS:
+        picture = imread(folder / name)
+        assert min(picture.shape[:2]) > 900
+        colours = np.unique(picture[..., :3].reshape(-1, 3), axis=0)
+        assert len(colours) > 100, name
+
+
+def test_a_folder_that_cannot_be_written_is_an_error_before_anything_runs(ros_graph, tmp_path):
+    (tmp_path / 'file').write_text('')
+    demo = ros_graph.run([*COMMAND, '--output', str(tmp_path / 'file')])
+    assert demo.wait(10.0) == 2
+    assert 'cannot be written to' in demo.output
+    assert 'Traceback' not in demo.output
+
+
+@pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
+def test_interrupted_it_ends_in_time_and_has_not_passed(ros_graph, tmp_path, number):
+    demo = ros_graph.run([*COMMAND, '--output', str(tmp_path)], terminal=True)
+    demo.wait_for('simulated')
+    children = Path(f'/proc/{demo.pid}/task/{demo.pid}/children')
+    demo.wait_for('starting')
+    while not (pids := children.read_text().split()):
+        assert demo.running
+    assert demo.stop(number, 3.0) == 130
+    assert not any(Path(f'/proc/{pid}').exists() for pid in pids)
+    assert list(tmp_path.glob('*.png')) == []

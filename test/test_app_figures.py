@@ -1,0 +1,216 @@
+"""The demo's figures from recorded arrays: right ones pass, and each kind of wrong one is seen."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from icir_control.app.figures import Figure, figures_of, parts_of, run_figures
+from icir_control.app.plan import Phase, Push, schedule_of
+from icir_control.app.recording import Recording
+from icir_control.app.replay import Replay
+from icir_control.app.report import has_passed, table_of, write_report
+from icir_control.app.robot import Robot
+from icir_control.control import Controller, ControllerConfig
+from icir_control.dynamics import load_urdf
+from icir_control.errors import ConfigurationError, UnknownNameError
+from icir_control.nodes.model_file import find_model_file
+from icir_control.share import share_directory
+from icir_control.simulation import World
+from icir_control.trajectory import JointTrajectory
+
+TOOL = 'end_effector_link'
+PHASES = (
+    Phase('gravity', 0.0, 0.1),
+    Phase('home', 0.1, 2.3),
+    Phase('down', 2.3, 4.5),
+    Phase('float', 4.5, 5.5, (Push(4.6, 0.5, 0, 10.0),)),
+)
+
+
+@pytest.fixture(scope='module')
+def robot():
+    return Robot.of()
+
+
+@pytest.fixture(scope='module')
+def config(robot):
+    model = load_urdf(find_model_file(robot.model))
+    parameters = robot.parameters('controller') | {'schedule': schedule_of(PHASES)}
+    del parameters['model']
+    return ControllerConfig.from_parameters(parameters, model)
+
+
+def simulated(robot, config, *, plant_torque=lambda torque: torque):
+    """Run the phases without ROS; a row for each state, as a recorder would have seen it."""
+    model = config.arm.model
+    world = World(
+        find_model_file(robot.model), joint_names=model.joint_names, end_effector_frame=TOOL
+    )
+    controller = Controller(model, config)
+    q, v, effort = np.zeros((3, model.nv))
+    rows = []
+    pushes = [push for phase in PHASES for push in phase.pushes]
+    for k in range(round(PHASES[-1].end / 1e-3) + 1):
+        world.read(q, v, effort)
+        time = k * 1_000_000 * 1e-9
+        rows.append((time, q.copy(), v.copy(), effort.copy()))
+        if k == 0:
+            controller.restart(time, q, v)
+        for push in pushes:
+            if abs(time - push.start) < 1e-9:
+                world.push(TOOL, push.wrench)
+            if abs(time - push.end) < 1e-9:
+                world.clear_push(TOOL)
+        world.step(plant_torque(controller.tick(time, q, v)))
+    time, position, velocity, effort = map(np.array, zip(*rows, strict=True))
+    told = {time[100]: config.arm.placement(position[100]).translation}
+    return Recording(time, position, velocity, effort, told, wall_seconds=2.0)
+
+
+@pytest.fixture(scope='module')
+def recording(robot, config):
+    return simulated(robot, config)
+
+
+def replayed(recording, config):
+    return Replay.of(recording, Controller(config.arm.model, config))
+
+
+def measured(recording, config):
+    replay = replayed(recording, config)
+    figures = {
+        part.phase.mode: figures_of(part) for part in parts_of(PHASES, config, recording, replay)
+    }
+    return figures | {'run': run_figures(recording, replay)}
+
+
+def value_of(figures, mode, name):
+    (value,) = [figure.value for figure in figures[mode] if figure.name == name]
+    return value
+
+
+def test_a_run_as_it_should_be_passes(recording, config):
+    figures = measured(recording, config)
+    assert has_passed(figures), figures
+    assert recording.steps == 5500
+    assert recording.real_time_factor == pytest.approx(5.5 / 2.0)
+
+
+def test_the_replayed_reference_is_the_cubic_of_the_tutorial(recording, config):
+    """Independently of the controller: from where the arm was to home, at rest at both ends."""
+    replay = replayed(recording, config)
+    goal = np.deg2rad([0.0, 45.0, 90.0, 0.0, 45.0, -90.0])
+    cubic = JointTrajectory.to_rest(0.1, 2.0, recording.position[100], np.zeros(6), goal)
+    for k in range(100, 2300, 50):
+        np.testing.assert_allclose(
+            replay.position_reference[k], cubic.position(recording.time[k]), atol=1e-9
+        )
+
+
+def test_a_lost_state_is_counted(recording, config):
+    kept = np.delete(np.arange(len(recording.time)), [1000, 1001])
+    arrays = {
+        name: getattr(recording, name)[kept] for name in ('time', 'position', 'velocity', 'effort')
+    }
+    figures = measured(replace(recording, **arrays), config)
+    assert value_of(figures, 'run', 'lost_states') == 2
+    assert not has_passed(figures)
+
+
+def test_an_arm_that_does_not_get_the_torque_is_out_of_bounds(robot, config):
+    figures = measured(simulated(robot, config, plant_torque=lambda tau: 0.9 * tau), config)
+    assert value_of(figures, 'home', 'peak_joint_error_rad') > 20e-6
+    assert value_of(figures, 'down', 'peak_position_error_m') > 3e-6
+    assert value_of(figures, 'run', 'command_difference_nm') > 1e-3
+    assert not has_passed(figures)
+
+
+def test_a_mode_that_did_not_run_has_not_passed(recording, config):
+    other = tuple(
+        replace(phase, mode='ready') if phase.mode == 'home' else phase for phase in PHASES
+    )
+    parts = parts_of(other, config, recording, replayed(recording, config))
+    (ready,) = [figures_of(part) for part in parts if part.phase.mode == 'ready']
+    assert not has_passed({'ready': ready})
+
+
+def test_a_published_reference_that_differs_is_seen(recording, config):
+    told = {stamp: position + 1e-6 for stamp, position in recording.told_reference.items()}
+    figures = measured(replace(recording, told_reference=told), config)
+    assert value_of(figures, 'run', 'reference_difference_m') == pytest.approx(
+        1e-6 * np.sqrt(3.0), rel=1e-3
+    )
+    assert not has_passed(figures)
+
+
+def test_a_figure_keeps_both_its_bounds():
+    assert Figure('displacement_m', 0.1, 0.25, 0.015).passed
+    assert not Figure('displacement_m', 0.3, 0.25, 0.015).passed
+    assert not Figure('displacement_m', 0.01, 0.25, 0.015).passed
+    assert not Figure('displacement_m', np.nan, 0.25, 0.015).passed
+
+
+def test_the_table_names_unit_value_and_verdict():
+    figures = {
+        'home': [Figure('peak_joint_error_rad', 12e-6, 20e-6)],
+        'float': [Figure('displacement_m', 0.3, 0.25, 0.015)],
+    }
+    console = Console(width=100, no_color=True)
+    with console.capture() as shown:
+        console.print(table_of(figures))
+    lines = [' '.join(line.split()) for line in shown.get().splitlines()]
+    assert 'home peak joint error 12 urad <= 20 urad ok' in lines
+    assert 'float displacement 300 mm 15 to 250 mm OUT' in lines
+
+
+def test_the_report_says_what_could_not_be_measured(tmp_path, recording):
+    figures = {'home': [Figure('ran', np.nan, 1.0, 1.0)], 'run': [Figure('lost_states', 0.0, 0.0)]}
+    path = tmp_path / 'deep' / 'report.json'
+    write_report(path, figures, recording)
+    report = json.loads(path.read_text())
+    assert report['passed'] is False
+    assert report['modes'] == {'home': {'ran': None}}
+    assert report['steps'] == 5500
+
+
+def test_the_schedule_leaves_the_first_phase_to_the_controller():
+    assert schedule_of(PHASES) == ['0.1 home', '2.3 down', '4.5 float']
+
+
+@pytest.mark.parametrize(
+    ('text', 'model', 'overrides'),
+    [
+        ('/**/mujoco_bridge: {ros__parameters: {model: MODEL}}', 'MODEL', False),
+        ('/**: {ros__parameters: {model: MODEL}}', 'MODEL', False),
+        ('/**/controller: {ros__parameters: {schedule: []}}', 'gen3_6dof.urdf', True),
+        ('', 'gen3_6dof.urdf', True),
+    ],
+)
+def test_the_model_is_the_files_where_it_names_one(tmp_path, text, model, overrides):
+    other = tmp_path / 'other.urdf'
+    other.write_text('<robot name="other"/>')
+    params = tmp_path / 'params.yaml'
+    params.write_text(text.replace('MODEL', str(other)))
+    robot = Robot.of(params_file=str(params))
+    assert robot.model.endswith(model.replace('MODEL', 'other.urdf'))
+    assert robot.overrides_model is overrides
+    assert Robot.of(params_file=str(params), model=str(other)).overrides_model
+
+
+@pytest.mark.parametrize('text', ['a: [', '\0'])
+def test_a_parameter_file_that_is_no_yaml_is_named(tmp_path, text):
+    params = tmp_path / 'params.yaml'
+    params.write_text(text)
+    with pytest.raises(ConfigurationError, match=r'params\.yaml is not YAML'):
+        Robot.of(params_file=str(params))
+
+
+def test_a_robot_that_does_not_ship_is_refused_with_those_that_do():
+    with pytest.raises(UnknownNameError, match='gen3_6dof'):
+        Robot.of('r2d2')
+    assert Robot.of().description() == (share_directory() / 'urdf/gen3_6dof.urdf').read_text()
+    assert Path(Robot.of().params_file).name == 'gen3_6dof.yaml'

@@ -1,0 +1,157 @@
+"""`icir_control sim` as a user meets it: typed at, interrupted, and with nodes that die."""
+
+import os
+import signal
+import sys
+import termios
+import time
+from pathlib import Path
+
+import pytest
+from std_msgs.msg import String
+
+from icir_control.nodes.controller.telemetry import LATCHED
+
+COMMAND = (str(Path(sys.executable).parent / 'icir_control'), 'sim', '--viewer', 'none')
+ENDS_WITHIN = 3.0  # s
+
+
+def children_of(pid):
+    """Return the process ids of a process's children, by what they run."""
+    pids = Path(f'/proc/{pid}/task/{pid}/children').read_text().split()
+    commands = {int(child): Path(f'/proc/{child}/cmdline').read_text() for child in pids}
+    return {
+        name: child
+        for child, command in commands.items()
+        for name in ('bridge', 'controller')
+        if f'nodes.{name} ' in command
+    }
+
+
+def is_gone(pid):
+    try:
+        return Path(f'/proc/{pid}/stat').read_text().rpartition(')')[2].split()[0] == 'Z'
+    except FileNotFoundError:
+        return True
+
+
+def wait_until(condition, timeout, what):
+    deadline = time.monotonic() + timeout
+    while not condition():
+        assert time.monotonic() < deadline, what
+        time.sleep(0.02)
+
+
+def start(graph, *options, terminal=True):
+    return graph.run([*COMMAND, *options], terminal=terminal)
+
+
+def test_keys_select_modes_and_q_leaves_nothing_behind(ros_graph):
+    sim = start(ros_graph, '--real-time-factor', '0')
+    settings = termios.tcgetattr(sim.slave)
+    sim.wait_for(r'q +quit')
+    pids = children_of(sim.pid)
+    assert set(pids) == {'bridge', 'controller'}
+    observer = ros_graph.observer()
+    modes = []
+    observer.create_subscription(
+        String, 'controller/mode', lambda m: modes.append(m.data), LATCHED
+    )
+    observer.spin_until(lambda: modes == ['gravity'], what='the initial mode')
+    sim.type('k')
+    sim.wait_for('down refused: .*singular')
+    sim.type('h')
+    observer.spin_until(lambda: modes == ['gravity', 'home'], what='mode home')
+    sim.type('q')
+    assert sim.wait(ENDS_WITHIN) == 0
+    assert all(map(is_gone, pids.values()))
+    assert termios.tcgetattr(sim.slave) == settings
+
+
+@pytest.mark.parametrize('moment', ['waiting for the controller', r'q +quit'])
+@pytest.mark.parametrize('way', ['ctrl-c', 'sigterm', 'hang-up'])
+def test_it_ends_in_time_however_it_is_asked(ros_graph, moment, way):
+    sim = start(ros_graph)
+    settings = termios.tcgetattr(sim.slave)
+    sim.wait_for(moment)
+    pids = children_of(sim.pid)
+    assert len(pids) == 2
+    if way == 'ctrl-c':
+        sim.type('\x03')
+    elif way == 'sigterm':
+        sim.send(signal.SIGTERM)
+    else:
+        sim.hang_up()
+    assert sim.wait(ENDS_WITHIN) == 0
+    assert all(map(is_gone, pids.values()))
+    if way != 'hang-up':
+        assert termios.tcgetattr(sim.slave) == settings
+    assert 'Traceback' not in sim.output
+
+
+@pytest.mark.parametrize('victim', ['bridge', 'controller'])
+def test_a_node_that_dies_is_named_and_ends_it(ros_graph, victim):
+    sim = start(ros_graph)
+    settings = termios.tcgetattr(sim.slave)
+    sim.wait_for(r'q +quit')
+    pids = children_of(sim.pid)
+    os.kill(pids[victim], signal.SIGKILL)
+    assert sim.wait(ENDS_WITHIN) == 2
+    assert f'{victim} has ended (signal SIGKILL)' in sim.output
+    assert all(map(is_gone, pids.values()))
+    assert termios.tcgetattr(sim.slave) == settings
+
+
+def test_a_node_that_hangs_does_not_hold_it_up(ros_graph):
+    sim = start(ros_graph)
+    sim.wait_for(r'q +quit')
+    pids = children_of(sim.pid)
+    os.kill(pids['controller'], signal.SIGSTOP)
+    sim.type('q')
+    assert sim.wait(ENDS_WITHIN) == 0
+    assert all(map(is_gone, pids.values()))
+
+
+def test_no_node_outlives_it_when_it_is_killed(ros_graph):
+    sim = start(ros_graph)
+    sim.wait_for('waiting for the controller')
+    pids = children_of(sim.pid)
+    sim.send(signal.SIGKILL)
+    assert sim.wait() == -signal.SIGKILL
+    wait_until(lambda: all(map(is_gone, pids.values())), ENDS_WITHIN, f'{pids} still run')
+
+
+def test_without_a_terminal_it_runs_and_says_so(ros_graph):
+    sim = start(ros_graph, terminal=False)
+    sim.wait_for('no terminal')
+    sim.wait_for('new start at 0.000 s')
+    assert sim.stop(signal.SIGTERM, ENDS_WITHIN) == 0
+
+
+@pytest.mark.parametrize(
+    ('options', 'words'),
+    [
+        (('--robot', 'r2d2'), "unknown robot 'r2d2'; valid: gen3_6dof"),
+        (('--model', 'missing.urdf'), 'missing.urdf'),
+        (('--params-file', 'missing.yaml'), 'missing.yaml'),
+        (('--real-time-factor', '-1'), 'real_time_factor'),
+        (('--viewer', 'hologram'), 'hologram'),
+    ],
+)
+def test_what_cannot_run_is_refused_with_the_reason(ros_graph, options, words):
+    sim = start(ros_graph, *options, terminal=False)
+    assert sim.wait() != 0
+    assert words in sim.output
+    assert 'Traceback' not in sim.output
+
+
+def test_options_stand_above_the_file_and_what_is_left_out_does_not(ros_graph, tmp_path):
+    params = tmp_path / 'mine.yaml'
+    params.write_text(
+        '/**:\n  ros__parameters: {end_effector_frame: bracelet_link}\n'
+        '/**/mujoco_bridge:\n  ros__parameters: {real_time_factor: 0.5, lockstep: true}\n'
+    )
+    sim = start(ros_graph, '--params-file', str(params), '--real-time-factor', '3', terminal=False)
+    # The bridge's own words, in which both appear.
+    sim.wait_for(r'in lockstep, 3 times real time')
+    assert sim.stop(signal.SIGTERM, ENDS_WITHIN) == 0
