@@ -24,7 +24,7 @@ from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 
 DOMAINS = range(1, 101)
-PATIENCE = 30.0  # s of wall time until a condition counts as never met
+PATIENCE = 120.0  # s of wall time until a condition counts as never met; a first start compiles
 
 
 class Domain:
@@ -73,6 +73,7 @@ class Process:
         self._output = bytearray()
         self._arrived = threading.Condition()
         self._hung_up = threading.Event()
+        self._is_closed = False
         self.slave: int | None = None
         if terminal:
             # Our end and theirs; theirs stays open here, so that its settings can be read later.
@@ -169,7 +170,10 @@ class Process:
         return self.wait(timeout)
 
     def close(self) -> None:
-        """End it by force if it still runs, and give back what it held."""
+        """End it by force if it still runs, and give back what it held; once is enough."""
+        if self._is_closed:
+            return
+        self._is_closed = True
         self.send(signal.SIGCONT)
         self.send(signal.SIGKILL)
         self._process.wait()

@@ -12,7 +12,7 @@ class StartDetector:
     """Compares each state of the arm with the one before."""
 
     def __init__(self, velocity_limit: NDArray[np.float64]) -> None:
-        """Nothing was seen yet.
+        """Compile; nothing was seen yet.
 
         Args:
             velocity_limit: (nv,) of the joints [rad/s or m/s].
@@ -21,6 +21,7 @@ class StartDetector:
         self._last = np.zeros((2, len(velocity_limit)))
         self._stamp_ns = 0
         self._token: str | None = None
+        take_over(self._last[0], self._last[1], self._last, self._margin, 0.0)
 
     def forget(self) -> None:
         """Take the next state for the first one."""

@@ -123,6 +123,7 @@ class ControllerNode(Node):
 
     def _warm_up(self) -> None:
         begin = time.monotonic()
+        self.get_logger().info('compiling; the first start on a machine takes longest')
         self._controller.warm_up()
         self.get_logger().info(f'compiled in {time.monotonic() - begin:.2f} s')
 

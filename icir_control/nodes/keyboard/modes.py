@@ -2,8 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from rich.table import Table
+
+SHOWN_FIGURES = 2  # of each mode; a law names first what matters most
 
 
 @dataclass(frozen=True)
@@ -50,13 +53,12 @@ def table_of(modes: Mapping[str, Mode], commands: Mapping[str, str]) -> Table:
         modes: The modes by key.
         commands: What the keyboard's own keys do, by key.
     """
-    table = Table(box=None, pad_edge=False, header_style='bold')
+    table = Table(box=None, pad_edge=False, header_style='')
     for title in ('key', 'mode', 'law', 'figures'):
         table.add_column(title)
     for key, mode in modes.items():
-        figures = ', '.join(
-            f'{name} {_words(value)}' for name, value in mode.figures.items() if _words(value)
-        )
+        shown = islice(mode.figures.items(), SHOWN_FIGURES)
+        figures = ', '.join(f'{name} {_words(value)}' for name, value in shown)
         table.add_row(key, mode.name, mode.law, figures)
     for key, meaning in commands.items():
         if key not in modes and key.isprintable():
@@ -68,6 +70,6 @@ def _words(value: object) -> str:
     """Return a parameter's value for the eye."""
     if isinstance(value, float):
         return f'{value:g}'
-    if isinstance(value, str | bool | int):
-        return str(value).lower() if isinstance(value, bool) else str(value)
+    if isinstance(value, str | int):
+        return str(value)
     return ' '.join(_words(entry) for entry in value) if value is not None else ''

@@ -1,0 +1,375 @@
+"""The controller as a process of its own, with a test in the place of the bridge."""
+
+import itertools
+import math
+import signal
+import time
+
+import numpy as np
+import pytest
+from diagnostic_msgs.msg import DiagnosticArray
+from geometry_msgs.msg import PoseStamped
+from rcl_interfaces.srv import GetParameters, SetParametersAtomically
+from rclpy.parameter import Parameter
+from rclpy.qos import DurabilityPolicy, QoSProfile
+from ros_processes import Observer, Process, RosGraph
+from sensor_msgs.msg import JointState
+from state_source import HOME, MILLISECOND, NAMES, StateSource, joint_state, stamp_of
+from std_msgs.msg import String
+from std_srvs.srv import Trigger
+
+from icir_control.dynamics import compute_all_terms, load_urdf
+from icir_control.share import share_directory
+
+LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+CONFIG = str(share_directory() / 'config' / 'gen3_6dof.yaml')
+READY = 'ready; waiting for /joint_states'
+
+
+@pytest.fixture(scope='module')
+def graph(tmp_path_factory):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
+        with RosGraph(tmp_path_factory.mktemp('ros_logs')) as graph:
+            yield graph
+
+
+@pytest.fixture(scope='module')
+def controller(graph) -> Process:
+    process = graph.start('controller', '--ros-args', '--params-file', CONFIG)
+    process.wait_for(READY)
+    return process
+
+
+@pytest.fixture(scope='module')
+def observer(graph, controller) -> Observer:
+    return graph.observer()
+
+
+@pytest.fixture
+def source(observer, request):
+    """A run of its own for each test: another token is a new start."""
+    source = StateSource(observer, token=request.node.name)
+    yield source
+    source.close()
+
+
+@pytest.fixture
+def mode(observer):
+    """The running mode as it is published."""
+    heard: list[str] = []
+    subscription = observer.create_subscription(
+        String, 'controller/mode', lambda message: heard.append(message.data), LATCHED
+    )
+    yield heard
+    observer.destroy_subscription(subscription)
+
+
+def select(observer: Observer, mode: str) -> Trigger.Response:
+    return observer.call(Trigger, f'controller/modes/{mode}')
+
+
+def set_parameters(observer: Observer, **values: object):
+    """Set parameters as one group; dots are written as two underscores."""
+    request = SetParametersAtomically.Request()
+    request.parameters = [
+        Parameter(name.replace('__', '.'), value=value).to_parameter_msg()
+        for name, value in values.items()
+    ]
+    name = 'controller/set_parameters_atomically'
+    return observer.call(SetParametersAtomically, name, request).result
+
+
+def test_it_says_what_the_model_is(controller):
+    controller.wait_for('nq = 6, nv = 6, na = 6')
+    controller.wait_for(r'id +frame +parent joint +type\n')
+    controller.wait_for(r'\d+ +end_effector_link +joint_6 +BODY\n')
+
+
+def test_a_mode_is_refused_before_the_first_state(graph):
+    own = graph.start('controller', '--ros-args', '-r', '__ns:=/alone')
+    observer = graph.observer('first', '/alone')
+    answer = select(observer, 'home')
+    assert not answer.success
+    assert 'no state' in answer.message
+    assert own.stop(signal.SIGTERM) == 0
+
+
+def test_the_command_carries_the_weight_and_repeats_the_header(source):
+    model = load_urdf(share_directory() / 'urdf' / 'gen3_6dof.urdf')
+    data = model.create_data()
+    compute_all_terms(model, data, HOME, np.zeros(6))
+    state = joint_state(7 * MILLISECOND, source.token, HOME)
+    command = source.answer_to(state)
+    assert command.header == state.header
+    assert tuple(command.name) == NAMES
+    np.testing.assert_allclose(command.effort, data.nle, rtol=0, atol=1e-9)
+    assert not command.position
+    assert not command.velocity
+
+
+def test_joints_are_matched_by_name(source):
+    order = [3, 0, 5, 1, 4, 2]
+    straight = source.answer_to(joint_state(MILLISECOND, source.token, HOME))
+    shuffled = joint_state(
+        2 * MILLISECOND, source.token, HOME[order], names=[NAMES[i] for i in order]
+    )
+    command = source.answer_to(shuffled)
+    assert tuple(command.name) == NAMES
+    assert command.effort == straight.effort
+
+
+def test_a_repeated_state_gets_the_stored_command_whatever_was_asked_since(source):
+    source.hold(HOME)
+    assert select(source.observer, 'home').success
+    moved = HOME + 1e-3
+    state = joint_state(source.stamp_ns + MILLISECOND, source.token, moved)
+    first = source.answer_to(state)
+    assert select(source.observer, 'gravity').success
+    assert source.answer_to(state).effort == first.effort
+    later = source.answer_to(joint_state(source.stamp_ns + 2 * MILLISECOND, source.token, moved))
+    assert later.effort != first.effort
+
+
+@pytest.mark.parametrize('what', ['another run', 'time went back', 'the arm jumped'])
+def test_a_new_start_goes_to_the_initial_mode(controller, source, mode, what):
+    source.hold(HOME, 3)
+    assert select(source.observer, 'home').success
+    source.observer.spin_until(lambda: mode and mode[-1] == 'home')
+    token, stamp_ns, position = {
+        'another run': ('new', source.stamp_ns + MILLISECOND, HOME),
+        'time went back': (source.token, MILLISECOND, HOME),
+        'the arm jumped': (source.token, source.stamp_ns + MILLISECOND, HOME + 0.1),
+    }[what]
+    source.answer_to(
+        joint_state(stamp_ns, token + what, position)
+        if what == 'another run'
+        else joint_state(stamp_ns, token, position)
+    )
+    source.observer.spin_until(lambda: mode[-1] == 'gravity')
+    controller.wait_for(rf'new start at .*\({what}\), in mode gravity')
+
+
+def test_a_fast_arm_is_no_new_start(source, mode):
+    velocity = np.full(6, 3.0)
+    source.answer_to(joint_state(MILLISECOND, source.token, HOME, velocity))
+    assert select(source.observer, 'float').success
+    for k in range(2, 20):
+        position = HOME + velocity * k * 1e-3
+        source.answer_to(joint_state(k * MILLISECOND, source.token, position, velocity))
+    source.observer.spin_until(lambda: mode and mode[-1] == 'float')
+
+
+def test_the_modes_have_services_and_a_topic(source, mode):
+    source.hold(HOME)
+    for name in ('home', 'ready', 'down', 'float', 'impedance', 'gravity'):
+        answer = select(source.observer, name)
+        assert answer.success, answer.message
+        source.observer.spin_until(lambda name=name: mode and mode[-1] == name)
+    publisher = source.observer.create_publisher(String, 'controller/select_mode', 1)
+    source.observer.spin_until(publisher.get_subscription_count)
+    publisher.publish(String(data='impedance'))
+    source.observer.spin_until(lambda: mode[-1] == 'impedance')
+
+
+def test_a_late_listener_hears_the_mode(source, graph):
+    source.hold(HOME)
+    assert select(source.observer, 'home').success
+    heard = []
+    late = graph.observer('late')
+    late.create_subscription(String, 'controller/mode', heard.append, LATCHED)
+    late.spin_until(lambda: heard and heard[-1].data == 'home')
+
+
+def test_what_cannot_be_is_refused_with_the_reason(controller, source, mode):
+    source.hold(np.zeros(6))
+    answer = select(source.observer, 'down')
+    assert not answer.success
+    assert 'singular' in answer.message
+    publisher = source.observer.create_publisher(String, 'controller/select_mode', 1)
+    source.observer.spin_until(publisher.get_subscription_count)
+    publisher.publish(String(data='hom'))
+    controller.wait_for("mode hom refused: unknown mode 'hom'; valid: gravity, home, ready")
+    source.hold(np.zeros(6), 3)
+    assert mode[-1] == 'gravity'
+
+
+def test_a_joint_target_moves_the_reference(controller, source):
+    source.hold(HOME)
+    assert select(source.observer, 'home').success
+    references: list[JointState] = []
+    source.observer.create_subscription(
+        JointState, 'controller/joint_reference', references.append, 10
+    )
+    publisher = source.observer.create_publisher(JointState, 'controller/target_joints', 1)
+    source.observer.spin_until(publisher.get_subscription_count)
+    goal = HOME + 0.01
+    order = [5, 4, 3, 2, 1, 0]
+    start = len(controller.output)
+    publisher.publish(joint_state(0, '', goal[order], names=[NAMES[i] for i in order]))
+    controller.wait_for('target joints', start=start)
+    source.stamp_ns += 10_000 * MILLISECOND
+    source.observer.spin_until(
+        lambda: (
+            source.hold(goal) and references and stamp_of(references[-1]) > 10_000 * MILLISECOND
+        )
+    )
+    np.testing.assert_allclose(references[-1].position, goal, atol=1e-12)
+    assert tuple(references[-1].name) == NAMES
+
+    start = len(controller.output)
+    publisher.publish(joint_state(0, '', goal[:5], names=NAMES[:5]))
+    controller.wait_for('target joints refused: name = .*each of joint_1, .* once', start=start)
+    publisher.publish(joint_state(0, '', [9.0] * 6))
+    controller.wait_for('target joints refused: .*joint_2', start=start)
+
+
+def test_a_pose_target_is_in_the_base_frame(controller, source):
+    source.hold(HOME)
+    poses: list[PoseStamped] = []
+    source.observer.create_subscription(PoseStamped, 'controller/reference_pose', poses.append, 10)
+    source.observer.spin_until(lambda: source.hold(HOME) and poses)
+    assert select(source.observer, 'impedance').success
+    publisher = source.observer.create_publisher(PoseStamped, 'controller/target_pose', 1)
+    source.observer.spin_until(publisher.get_subscription_count)
+    target = poses[-1]
+    target.header.frame_id = 'world'
+    publisher.publish(target)
+    controller.wait_for("target pose refused: header.frame_id = 'world' .*'base_link'")
+    target.header.frame_id = 'base_link'
+    target.pose.orientation.w = math.nan
+    publisher.publish(target)
+    controller.wait_for('target pose refused: quaternion')
+
+    poses.clear()
+    source.observer.spin_until(lambda: source.hold(HOME) and poses)
+    target = poses[-1]
+    goal = target.pose.position.z = target.pose.position.z + 0.02
+    target.header.frame_id = ''
+    start = len(controller.output)
+    publisher.publish(target)
+    controller.wait_for('target pose\n', start=start)
+    poses.clear()
+    source.stamp_ns += 10_000 * MILLISECOND
+    source.observer.spin_until(lambda: source.hold(HOME) and poses)
+    assert poses[-1].pose.position.z == pytest.approx(goal, abs=1e-9)
+
+
+def test_poses_come_every_ten_milliseconds_and_not_faster_than_the_eye(source):
+    poses: list[PoseStamped] = []
+    source.observer.create_subscription(PoseStamped, 'controller/current_pose', poses.append, 50)
+    source.observer.spin_until(lambda: source.hold(HOME) and poses)
+    poses.clear()
+    begin = time.monotonic()
+    source.hold(HOME, 300)
+    elapsed = time.monotonic() - begin
+    source.observer.spin_for(0.1)
+    assert 2 <= len(poses) <= 30
+    assert len(poses) <= elapsed * 100 + 2
+    stamps = [stamp_of(pose) for pose in poses]
+    assert all(
+        later // (10 * MILLISECOND) > earlier // (10 * MILLISECOND)
+        for earlier, later in itertools.pairwise(stamps)
+    )
+    assert {pose.header.frame_id for pose in poses} == {'base_link'}
+
+
+def test_gains_change_while_it_runs_all_or_none(source):
+    observer = source.observer
+    moved = HOME + 1e-4
+    source.hold(HOME)
+    assert select(observer, 'home').success
+    weight = np.array(source.hold(HOME, 2).effort)
+    stiff = np.array(source.hold(moved).effort) - weight
+    assert set_parameters(observer, joint_gains__kp=[10000] * 6).successful
+    soft = np.array(source.hold(moved).effort) - weight
+    assert np.linalg.norm(soft) < 0.5 * np.linalg.norm(stiff)
+
+    refused = set_parameters(observer, joint_gains__kp=[100.0] * 6, joint_gains__kd=[1.0])
+    assert not refused.successful
+    assert refused.reason.startswith('joint_gains.kd = ')
+    assert '6 finite numbers' in refused.reason
+    request = GetParameters.Request(names=['joint_gains.kp'])
+    values = observer.call(GetParameters, 'controller/get_parameters', request).values
+    assert list(values[0].double_array_value) == [10000.0] * 6
+    np.testing.assert_array_equal(np.array(source.hold(moved).effort) - weight, soft)
+
+    for name, value in {
+        'joint_gains__kp': [-1.0] * 6,
+        'modes__home__duration': 'long',
+        'modes__home__target_deg': [0.0, 180.0, 0.0, 0.0, 0.0, 0.0],
+        'modes__home__law': 'task',
+        'schedule': ['1.0 home'],
+    }.items():
+        refused = set_parameters(observer, **{name: value})
+        assert not refused.successful
+        assert name.rpartition('__')[2] in refused.reason
+    assert set_parameters(observer, joint_gains__kp=[40000.0] * 6).successful
+
+
+def test_invalid_states_are_not_answered_and_the_loop_goes_on(source):
+    source.hold(HOME)
+    bad = [
+        joint_state(2 * MILLISECOND, source.token, [math.nan] * 6),
+        joint_state(3 * MILLISECOND, source.token, [math.inf] * 6),
+        joint_state(4 * MILLISECOND, source.token, HOME[:5]),
+        joint_state(5 * MILLISECOND, source.token, HOME, names=[*NAMES[:5], 'elbow']),
+        joint_state(6 * MILLISECOND, source.token, HOME, names=[*NAMES[:5], NAMES[0]]),
+    ]
+    for message in bad:
+        source.publish(message)
+        source.observer.spin_for(0.02)
+    assert {stamp_of(command) for command in source.commands} == {MILLISECOND}
+    source.stamp_ns = 10 * MILLISECOND
+    assert source.hold(HOME)
+    heard: list[DiagnosticArray] = []
+    source.observer.create_subscription(DiagnosticArray, '/diagnostics', heard.append, 10)
+
+    def rejected() -> str:
+        values = {pair.key: pair.value for array in heard for pair in array.status[0].values}
+        return values.get('states rejected', '')
+
+    source.observer.spin_until(lambda: 'not_finite' in rejected() and 'unknown_name' in rejected())
+
+
+def test_silence_is_said_once_and_so_is_its_end(controller, source):
+    start = len(controller.output)
+    source.hold(HOME)
+    controller.wait_for('no states on /joint_states from /observer', 5.0, start=start)
+    source.observer.spin_for(1.2)
+    assert controller.output.count('no states', start) == 1
+    source.hold(HOME)
+    controller.wait_for('states on /joint_states are back', 5.0, start=start)
+
+
+def test_two_sources_of_states_are_named_and_not_answered(controller, graph, source):
+    stranger = graph.observer('stranger')
+    other = StateSource(stranger, token=source.token + ' other')
+    start = len(controller.output)
+    source.hold(HOME)
+    for k in range(1, 30):
+        other.publish(joint_state(k * MILLISECOND, other.token, HOME))
+        stranger.spin_for(0.01)
+        source.publish(joint_state(k * MILLISECOND, source.token, HOME))
+        source.observer.spin_for(0.01)
+    said = controller.wait_for('more than one node sends states on /joint_states: .*', start=start)
+    assert '/observer' in said.group()
+    assert '/stranger' in said.group()
+    source.commands.clear()
+    source.publish(joint_state(500 * MILLISECOND, source.token, HOME))
+    source.observer.spin_for(0.2)
+    assert not source.commands
+    source.stamp_ns = 1000 * MILLISECOND
+    assert source.hold(HOME)  # answered again once the other one has been silent for a while
+
+
+@pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize('phase', ['starting', 'running'])
+def test_it_ends_quietly_when_asked(ros_graph, number, phase):
+    process = ros_graph.start('controller')
+    if phase == 'running':
+        process.wait_for(READY)
+    else:
+        process.wait_for('nq = 6')
+    assert process.stop(number, timeout=3.0) == 0
+    assert 'Traceback' not in process.output

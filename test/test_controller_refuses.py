@@ -1,0 +1,130 @@
+"""What the controller cannot run with: one clear line, exit status 2, no traceback."""
+
+import re
+from pathlib import Path
+
+import pytest
+from ros_processes import Process
+
+from icir_control.share import share_directory
+
+SHARE = share_directory()
+CONFIG = (SHARE / 'config' / 'gen3_6dof.yaml').read_text()
+URDF = (SHARE / 'urdf' / 'gen3_6dof.urdf').read_text()
+
+EDITS = {
+    'unknown law': ('law: joint', 'law: jiont', r"modes\.home\.law.*'jiont'.*gravity, joint"),
+    'two modes on one key': ('key: a', 'key: h', r"modes\.ready\.key = 'h'.*'home'"),
+    'a mode named twice': (
+        '[gravity, home, ready,',
+        '[gravity, home, home, ready,',
+        "mode_names.*'home' twice",
+    ),
+    'a mode described twice': ('      ready:', '      home:', "'home' twice.*lines"),
+    'a name that is no token': (
+        '[gravity, home, ready,',
+        '[gravity, home, ready, go-home,',
+        "mode_names.*'go-home'.*token",
+    ),
+    'a boolean key': ('key: h', 'key: y', r'modes\.home\.key.*boolean.*quotes'),
+    'a negative gain': (
+        'kp: [40000.0, ',
+        'kp: [-40000.0, ',
+        r'joint_gains\.kp = .*-40000.*at least 0',
+    ),
+    'too few gains': ('kp: [40000.0, ', 'kp: [', r'joint_gains\.kp = .*6 finite numbers'),
+    'a target beyond a limit': (
+        '[0.0, 45.0, 90.0,',
+        '[0.0, 145.0, 90.0,',
+        r'modes\.home.*target_deg.*joint_2',
+    ),
+    'a misspelt figure': ('target_deg: [45', 'target_degs: [45', r'modes\.ready\.target_degs'),
+    'a misspelt parameter': ('schedule:', 'schedules:', 'schedules'),
+    'a mode without a key': ('        key: h\n', '', r'modes\.home\.key'),
+    'a mode that is not described': (
+        '[gravity, home, ready,',
+        '[gravity, home, ready, wave,',
+        r'modes\.wave',
+    ),
+    'a mode that is not named': ('[gravity, home, ready,', '[gravity, home,', r'modes\.ready'),
+    'an initial mode that there is not': (
+        'initial_mode: gravity',
+        'initial_mode: rest',
+        "initial_mode = 'rest'.*gravity, home",
+    ),
+    'a schedule without a time': ('schedule: []', "schedule: ['home']", "schedule.*'home'.*time"),
+    'an unknown frame': (
+        '    end_effector_frame: end_effector_link\n\n    # A mode',
+        '    end_effector_frame: gripper\n\n    # A mode',
+        "'gripper'.*end_effector_link",
+    ),
+    'no YAML': ('    joint_gains:', '    joint_gains: [', 'is not YAML at line'),
+}
+
+ROBOTS = {
+    'no XML': (URDF[: len(URDF) // 2], 'arm.urdf'),
+    'no end effector': (
+        URDF.replace('end_effector', 'tool'),
+        "'end_effector_link'.*bracelet_link",
+    ),
+    'a link without mass': (
+        URDF.replace('<mass value="0.93"/>', '<mass value="0"/>'),
+        'joint_3.*mass',
+    ),
+}
+
+
+def refusal_of(process: Process) -> str:
+    """The one line that a process ends with, once it has ended as it should."""
+    assert process.wait() == 2, process.output
+    assert 'Traceback' not in process.output
+    line = process.output.rstrip('\n').rpartition('\n')[2]
+    assert line.startswith('controller: ')
+    return line
+
+
+@pytest.mark.parametrize('what', EDITS)
+def test_a_wrong_configuration_is_refused(ros_graph, tmp_path, what):
+    old, new, message = EDITS[what]
+    assert CONFIG.count(old) >= 1
+    head, _, controller = CONFIG.partition('/**/controller:')
+    file = tmp_path / 'mine.yaml'
+    file.write_text(head + '/**/controller:' + controller.replace(old, new, 1))
+    process = ros_graph.start('controller', '--ros-args', '--params-file', str(file))
+    line = refusal_of(process)
+    assert re.search(message, line), line
+
+
+@pytest.mark.parametrize('what', ROBOTS)
+def test_a_wrong_robot_is_refused(ros_graph, tmp_path, what):
+    text, message = ROBOTS[what]
+    assert text != URDF
+    file = tmp_path / 'arm.urdf'
+    file.write_text(text)
+    process = ros_graph.start('controller', '--ros-args', '-p', f'model:={file}')
+    line = refusal_of(process)
+    assert re.search(message, line), line
+
+
+@pytest.mark.parametrize(
+    ('arguments', 'message'),
+    [
+        (['--ros-args', '-p', 'model:=nowhere.urdf'], "model = 'nowhere.urdf'.*no file"),
+        (['--ros-args', '-p', 'model:=package://nowhere/a.urdf'], "'nowhere' is not installed"),
+        (['--ros-args', '--params-file', 'nowhere.yaml'], 'nowhere.yaml cannot be read'),
+        (['--params'], 'unknown arguments --params'),
+        (['--ros-args', '--nonsense'], 'nonsense'),
+        (['--ros-args', '-p', 'modes.home.duration:=-2'], r'modes\.home\.duration = -2'),
+    ],
+)
+def test_wrong_arguments_are_refused(ros_graph, arguments, message):
+    line = refusal_of(ros_graph.start('controller', *arguments))
+    assert re.search(message, line), line
+
+
+def test_a_file_elsewhere_is_found_from_any_folder(ros_graph, tmp_path, monkeypatch):
+    file = Path(tmp_path / 'mine.yaml')
+    file.write_text(CONFIG.replace('duration: 2.0', 'duration: 2'))
+    monkeypatch.chdir(tmp_path)
+    process = ros_graph.start('controller', '--ros-args', '--params-file', 'mine.yaml')
+    process.wait_for('ready; waiting for')
