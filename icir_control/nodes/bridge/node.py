@@ -121,6 +121,11 @@ class MujocoBridge:
         if self._viewer.is_open:
             chores.every(_VIEWER_PERIOD, lambda now: self._viewer.sync())
 
+    @property
+    def steps(self) -> int:
+        """How many control periods the world has gone on."""
+        return self._world.steps
+
     def run(self, stop: StopRequest) -> None:
         """Run until asked to stop.
 
@@ -176,7 +181,9 @@ class MujocoBridge:
         commanders = self._rivals.commanders()
         if not commanders:
             return f'nobody publishes {topic}'
-        return f'{", ".join(commanders)} does not answer on {topic}'
+        rejected = self._commands.last_rejection
+        reason = f'; rejected: {rejected}' if rejected else ''
+        return f'{", ".join(commanders)} does not answer on {topic}{reason}'
 
 
 @contextmanager
