@@ -109,7 +109,7 @@ def start(context: LaunchContext) -> list[LaunchDescriptionEntity]:
             executable,
             parameters=[str(robot.params_file), *([parameters] if parameters else [])],
             emulate_tty=True,
-            on_exit=Shutdown(reason=f'{executable} has ended'),
+            on_exit=Shutdown(),
         )
 
     actions: list[LaunchDescriptionEntity] = [

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from icir_control.app.figures import Figure, figures_of, parts_of, run_figures
 from icir_control.app.plan import Phase, Push, schedule_of
-from icir_control.app.recording import Recording
+from icir_control.app.recording import DifferentRunsError, Recording
 from icir_control.app.replay import Replay
 from icir_control.app.report import has_passed, table_of, write_report
 from icir_control.app.robot import Robot
@@ -68,7 +68,7 @@ def simulated(robot, config, *, plant_torque=lambda torque: torque):
         world.step(plant_torque(controller.tick(time, q, v)))
     time, position, velocity, effort = map(np.array, zip(*rows, strict=True))
     told = {time[100]: config.arm.placement(position[100]).translation}
-    return Recording(time, position, velocity, effort, told, wall_seconds=2.0)
+    return Recording(time, position, velocity, effort, told, wall_seconds=2.0, end=PHASES[-1].end)
 
 
 @pytest.fixture(scope='module')
@@ -119,6 +119,27 @@ def test_a_lost_state_is_counted(recording, config):
     figures = measured(replace(recording, **arrays), config)
     assert value_of(figures, 'run', 'lost_states') == 2
     assert not has_passed(figures)
+
+
+def test_a_second_run_fills_the_gaps_of_the_first(recording):
+    def without(*rows):
+        kept = np.delete(np.arange(len(recording.time)), rows)
+        names = ('time', 'position', 'velocity', 'effort')
+        return replace(recording, **{name: getattr(recording, name)[kept] for name in names})
+
+    united = without(10, 11, 4000).united(without(5000))
+    assert united.lost == 0
+    for name in ('time', 'position', 'velocity', 'effort'):
+        np.testing.assert_array_equal(getattr(united, name), getattr(recording, name))
+    assert without(10, 20).united(without(10)).lost == 1
+    assert without(10, 5499, 5500).lost == 3
+
+
+def test_a_second_run_that_differs_in_a_bit_is_seen(recording):
+    velocity = recording.velocity.copy()
+    velocity[1234, 2] = np.nextafter(velocity[1234, 2], np.inf)
+    with pytest.raises(DifferentRunsError, match=r'velocity at 1\.234 s'):
+        recording.united(replace(recording, velocity=velocity))
 
 
 def test_an_arm_that_does_not_get_the_torque_is_out_of_bounds(robot, config):

@@ -1,7 +1,8 @@
 """A run as it was seen on the topics: every state of the arm, and what the controller told."""
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 from geometry_msgs.msg import PoseStamped
@@ -10,6 +11,7 @@ from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
 
+from icir_control.errors import IcirError
 from icir_control.nodes.transport import JointStateSubscription
 
 # Deep enough for half a second in which this process gets no time at all.
@@ -29,6 +31,7 @@ class Recording:
         told_reference: End-effector position in the base frame (3,) [m] by simulation time [s],
             of the controller's `~/reference_pose`.
         wall_seconds: How long the run took on the wall clock [s].
+        end: Simulation time at which it was over [s]; the last state may be missing.
     """
 
     time: NDArray[np.float64]
@@ -37,6 +40,7 @@ class Recording:
     effort: NDArray[np.float64]
     told_reference: dict[float, NDArray[np.float64]]
     wall_seconds: float
+    end: float
 
     @property
     def period(self) -> float:
@@ -46,7 +50,7 @@ class Recording:
     @property
     def steps(self) -> int:
         """How many control periods the run took."""
-        return round(float(self.time[-1] - self.time[0]) / self.period)
+        return round((self.end - float(self.time[0])) / self.period)
 
     @property
     def lost(self) -> int:
@@ -56,7 +60,39 @@ class Recording:
     @property
     def real_time_factor(self) -> float:
         """Simulated seconds per second of wall time."""
-        return float(self.time[-1] - self.time[0]) / self.wall_seconds
+        return (self.end - float(self.time[0])) / self.wall_seconds
+
+    def united(self, other: Self) -> Self:
+        """Return the states that were seen in this run or in another one of the same schedule.
+
+        In lockstep the two are the same to the last bit, so that each fills the other's gaps.
+
+        Raises:
+            DifferentRunsError: They are not.
+        """
+        time, index = np.unique(np.concatenate([self.time, other.time]), return_index=True)
+        common, ours, theirs = np.intersect1d(self.time, other.time, return_indices=True)
+        united = {'time': time}
+        for name in ('position', 'velocity', 'effort'):
+            here, there = getattr(self, name), getattr(other, name)
+            different = np.any(here[ours] != there[theirs], axis=1)
+            if different.any():
+                raise DifferentRunsError(name, float(common[np.argmax(different)]))
+            united[name] = np.concatenate([here, there])[index]
+        return replace(self, **united)
+
+
+class DifferentRunsError(IcirError):
+    """Two runs of one schedule in lockstep that should have been the same are not."""
+
+    def __init__(self, name: str, time: float) -> None:
+        """Say where.
+
+        Args:
+            name: Of what differs.
+            time: Simulation time of the first difference [s].
+        """
+        super().__init__(f'two runs of one schedule differ in {name} at {time:.3f} s')
 
 
 class Recorder:
@@ -119,6 +155,7 @@ class Recorder:
             effort,
             {stamp: told for stamp, told in self._told.items() if stamp <= end},
             self.moved - self._begin,
+            end,
         )
 
     def _hear(self, message: PoseStamped) -> None:

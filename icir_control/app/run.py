@@ -29,6 +29,7 @@ from icir_control.errors import IcirError
 from icir_control.nodes.process import StopRequest
 
 _PATIENCE = 60.0  # s of wall time in which something must move on
+_MOST_RUNS = 4
 _LAST_WORDS = 15  # lines of the nodes that explain why a run ended
 _DOMAINS = range(1, 101)
 # RTPS's rule for its UDP ports; the second offset is that of the first process of a domain.
@@ -56,6 +57,9 @@ def record_run(
 ) -> Recording:
     """Run the phases as fast as the machine allows, and record every state.
 
+    On a busy machine states can get lost on their way to whoever only watches; the phases are
+    then run again, which gives the same states, until each was seen.
+
     Args:
         robot: The arm.
         phases: What runs when; the first one is the controller's initial mode.
@@ -65,8 +69,26 @@ def record_run(
 
     Raises:
         RunError: A node ended, or nothing moved on; with the nodes' last words.
+        DifferentRunsError: The phases were run again and went differently.
         KeyboardInterrupt: A signal asked for the end.
     """
+    recording = _record_once(robot, phases, joint_names, end_effector, tell)
+    for _ in range(_MOST_RUNS - 1):
+        if not recording.lost:
+            break
+        again = _record_once(robot, phases, joint_names, end_effector, tell)
+        recording = recording.united(again)
+    return recording
+
+
+def _record_once(
+    robot: Robot,
+    phases: tuple[Phase, ...],
+    joint_names: tuple[str, ...],
+    end_effector: str,
+    tell: Callable[[float], None],
+) -> Recording:
+    """Run the phases once; see `record_run`."""
     os.environ['ROS_AUTOMATIC_DISCOVERY_RANGE'] = 'LOCALHOST'
     os.environ['ROS_DOMAIN_ID'] = str(_free_domain())
     lines: list[str] = []

@@ -1,0 +1,231 @@
+"""The launch file, run for real, and the views that it opens."""
+
+import ast
+import importlib.util
+import json
+import os
+import re
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+from ament_index_python.packages import PackageNotFoundError, get_package_prefix
+from rcl_interfaces.srv import GetParameters
+from rclpy.parameter import parameter_value_to_python
+from rclpy.qos import QoSProfile
+from sensor_msgs.msg import JointState
+
+ROOT = Path(__file__).resolve().parent.parent
+LAUNCH_FILE = ROOT / 'launch' / 'simulation.launch.py'
+needs_launch = pytest.mark.skipif(
+    importlib.util.find_spec('launch_ros') is None,
+    reason='launch_ros comes with a ROS 2 installation; PyPI has no wheel of it',
+)
+RUN = """
+import sys
+from launch import LaunchService
+from launch.actions import IncludeLaunchDescription
+from launch.launch_description_sources import PythonLaunchDescriptionSource
+path, *given = sys.argv[1:]
+service = LaunchService()
+service.include_launch_description(
+    IncludeLaunchDescription(
+        PythonLaunchDescriptionSource(path),
+        launch_arguments=[argument.split(':=') for argument in given],
+    )
+)
+sys.exit(service.run())
+"""
+# Where the real one is not installed: says which parameters it was given, and stays.
+STAND_IN = """#!{python}
+import rclpy
+rclpy.init()
+name = 'robot_state_publisher'
+node = rclpy.create_node(name, automatically_declare_parameters_from_overrides=True)
+size = len(node.get_parameter('robot_description').value)
+node.get_logger().info(f'described {{size}}, {{node.get_parameter("use_sim_time").value}}')
+try:
+    rclpy.spin(node)
+except (KeyboardInterrupt, rclpy.executors.ExternalShutdownException):
+    pass
+"""
+
+
+def is_installed(package):
+    try:
+        get_package_prefix(package)
+    except (PackageNotFoundError, LookupError, OSError):
+        return False
+    return True
+
+
+@pytest.fixture
+def prefix(tmp_path):
+    """What the ament index lacks on this machine: our nodes, the publisher of transforms."""
+    folder = tmp_path / 'prefix'
+    index = folder / 'share/ament_index/resource_index/packages'
+    index.mkdir(parents=True)
+    if not is_installed('icir_control'):
+        (index / 'icir_control').touch()
+        nodes = folder / 'lib/icir_control'
+        nodes.mkdir(parents=True)
+        for name in ('mujoco_bridge', 'controller', 'keyboard'):
+            (nodes / name).symlink_to(Path(sys.executable).parent / name)
+    if not is_installed('robot_state_publisher'):
+        (index / 'robot_state_publisher').touch()
+        path = folder / 'lib/robot_state_publisher/robot_state_publisher'
+        path.parent.mkdir(parents=True)
+        path.write_text(STAND_IN.format(python=sys.executable))
+        path.chmod(0o755)
+    return folder
+
+
+@pytest.fixture
+def launch(ros_graph, prefix):
+    """Start the launch file with arguments, on a machine without a display."""
+
+    def start(*arguments):
+        before = os.environ.get('AMENT_PREFIX_PATH')
+        environment = {
+            'AMENT_PREFIX_PATH': os.pathsep.join(filter(None, (str(prefix), before))),
+            'DISPLAY': '',
+        }
+        command = [sys.executable, '-c', RUN, str(LAUNCH_FILE), *arguments]
+        return ros_graph.run(command, environment=environment)
+
+    return start
+
+
+@pytest.fixture
+def module():
+    """The launch file as a module."""
+    spec = importlib.util.spec_from_file_location('simulation_launch', LAUNCH_FILE)
+    loaded = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(loaded)
+    return loaded
+
+
+def parameters_of(observer, node, *names):
+    answer = observer.call(
+        GetParameters, f'{node}/get_parameters', GetParameters.Request(names=names)
+    )
+    return [parameter_value_to_python(value) for value in answer.values]
+
+
+@needs_launch
+def test_it_brings_the_arm_up_in_a_namespace_and_ends_in_time(ros_graph, launch):
+    run = launch('namespace:=arm', 'real_time_factor:=0', 'headless:=true')
+    observer = ros_graph.observer()
+    states = []
+    observer.create_subscription(
+        JointState, 'arm/joint_states', states.append, QoSProfile(depth=1)
+    )
+    observer.spin_until(lambda: states and states[-1].header.stamp.sec >= 1, 60.0)
+    assert parameters_of(observer, 'arm/mujoco_bridge', 'viewer', 'real_time_factor') == [
+        'none',
+        0,
+    ]
+    names = dict(observer.get_topic_names_and_types())
+    assert {'/arm/joint_commands', '/arm/controller/mode', '/clock'} <= set(names)
+    assert not {'/joint_states', '/joint_commands', '/controller/mode'} & set(names)
+    if not is_installed('robot_state_publisher'):
+        size = len((ROOT / 'urdf/gen3_6dof.urdf').read_text())
+        assert f'described {size}, True' in run.output
+    assert 'ros2 run icir_control keyboard --ros-args -r __ns:=/arm' in run.output
+    run.stop(signal.SIGINT, 10.0)
+
+
+@needs_launch
+def test_what_is_left_out_does_not_override_the_file(ros_graph, launch, tmp_path):
+    shipped = yaml.safe_load((ROOT / 'config/gen3_6dof.yaml').read_text())
+    bridge = shipped['/**/mujoco_bridge']['ros__parameters']
+    bridge |= {'viewer': 'none', 'real_time_factor': 2.5, 'lockstep': True}
+    # A pattern that comes first, which makes bare overrides on a command line the weaker ones.
+    params = tmp_path / 'params.yaml'
+    params.write_text(yaml.safe_dump({'/**': {'ros__parameters': {}}} | shipped, sort_keys=False))
+    launch(f'params_file:={params}', 'lockstep:=false')
+    observer = ros_graph.observer()
+    asked = ('viewer', 'real_time_factor', 'lockstep')
+    assert parameters_of(observer, 'mujoco_bridge', *asked) == ['none', 2.5, False]
+
+
+@needs_launch
+@pytest.mark.parametrize('victim', ['mujoco_bridge', 'controller'])
+def test_when_a_node_ends_the_launch_ends(ros_graph, launch, victim):
+    run = launch('headless:=true')
+    pid = int(run.wait_for(rf'{victim}-\d+\]: process started with pid \[(\d+)\]').group(1))
+    run.wait_for('new start at')
+    os.kill(pid, signal.SIGKILL)
+    run.wait(15.0)
+    assert re.search(rf'process\[{victim}-\d+\] was required', run.output)
+
+
+@needs_launch
+@pytest.mark.parametrize(
+    ('argument', 'words'),
+    [
+        ('robot:=r2d2', 'gen3_6dof'),
+        ('lockstep:=maybe', 'lockstep'),
+        ('model:=missing.urdf', 'missing.urdf'),
+        ('real_time_factor:=fast', 'fast'),
+    ],
+)
+def test_a_wrong_argument_is_named(launch, argument, words):
+    run = launch(argument)
+    assert run.wait(20.0) != 0
+    assert words in run.output
+
+
+@needs_launch
+def test_every_argument_says_what_it_is_for(module):
+    names = {argument.name for argument in module.ARGUMENTS}
+    promised = (
+        'robot model params_file headless rviz rqt keyboard namespace real_time_factor lockstep'
+    )
+    assert names == set(promised.split())
+    for argument in module.ARGUMENTS:
+        assert argument.default_value is not None
+        assert len(argument.description) > 10
+    for name in ('headless', 'rviz', 'rqt', 'keyboard', 'lockstep'):
+        (argument,) = [one for one in module.ARGUMENTS if one.name == name]
+        assert {'true', 'false'} <= set(argument.choices)
+
+
+@needs_launch
+def test_the_views_follow_the_namespace(module):
+    for name in ('simulation.rviz', 'end_effector.perspective'):
+        assert Path(module.in_namespace(name, '/')) == ROOT / 'config' / name
+        moved = Path(module.in_namespace(name, '/arm'))
+        before, after = (ROOT / 'config' / name).read_text(), moved.read_text()
+        moved.unlink()
+        assert after.replace('/arm/', '/') == before
+        assert '/arm/controller/current_pose' in after
+
+
+def test_the_rviz_view_shows_arm_and_poses():
+    view = yaml.safe_load((ROOT / 'config/simulation.rviz').read_text())
+    manager = view['Visualization Manager']
+    shown = {display['Class'].rpartition('/')[2]: display for display in manager['Displays']}
+    assert {'Grid', 'RobotModel', 'TF', 'Pose'} <= set(shown)
+    assert manager['Global Options']['Fixed Frame'] == 'base_link'
+    assert shown['RobotModel']['Description Topic']['Value'] == '/robot_description'
+    poses = {
+        display['Topic']['Value']
+        for display in manager['Displays']
+        if display['Class'].endswith('/Pose')
+    }
+    assert poses == {'/controller/current_pose', '/controller/reference_pose'}
+
+
+def test_the_rqt_perspective_plots_height_against_its_reference():
+    perspective = json.loads((ROOT / 'config/end_effector.perspective').read_text())
+    manager = perspective['groups']['pluginmanager']
+    running = ast.literal_eval(manager['keys']['running-plugins']['repr'])
+    assert running == {'rqt_plot/Plot': [1]}
+    keys = manager['groups']['plugin__rqt_plot__Plot__1']['groups']['plugin']['keys']
+    assert sorted(ast.literal_eval(keys['topics']['repr'])) == [
+        '/controller/current_pose/pose/position/z',
+        '/controller/reference_pose/pose/position/z',
+    ]
