@@ -12,7 +12,8 @@ from icir_control.spatial import SE3
 MODES = ('gravity', 'home', 'ready', 'down', 'float', 'impedance')
 PAIRS = list(product(MODES, MODES))
 LIMIT = model_of().effort_limit
-INSTANTS = np.linspace(0.05, 1.95, 20)
+INSTANTS = np.linspace(0.05, 1.0, 20)
+WHOLE_WAY = np.linspace(0.05, 1.95, 20)
 
 
 def restart(loop, q) -> None:
@@ -62,28 +63,28 @@ def test_switch_at_rest(loop, first, second):
 
 @pytest.mark.parametrize(('first', 'second'), PAIRS)
 def test_switch_in_motion(loop, first, second):
-    """The first mode is entered from a moving arm, the second 50 ms to 2 s later."""
+    """The first mode is entered from a moving arm, the second 50 ms to 1 s later."""
     taken = 0
     for instant in INSTANTS:
         restart(loop, READY)
-        loop.go('home', 0.8)
-        assert np.abs(loop.v).max() > 0.1
+        loop.go('home', 0.5)
+        assert np.abs(loop.v).max() > 0.3
         switch(loop, first, round(instant / 1e-3))
-        taken += switch(loop, second, 150)
+        taken += switch(loop, second, 80)
     assert taken == len(INSTANTS)
 
 
 @pytest.mark.parametrize('second', MODES)
 def test_switch_on_the_way_from_the_singular_upright_pose(loop, second):
     taken = 0
-    for instant in INSTANTS:
+    for instant in WHOLE_WAY:
         restart(loop, UPRIGHT)
         loop.go('home', instant)
-        taken += switch(loop, second, 300)
+        taken += switch(loop, second, 200)
     if second == 'down':
-        assert 0 < taken < len(INSTANTS), 'near the singularity refused, later not'
+        assert 0 < taken < len(WHOLE_WAY), 'near the singularity refused, later not'
     else:
-        assert taken == len(INSTANTS)
+        assert taken == len(WHOLE_WAY)
 
 
 def test_down_at_the_upright_pose_is_refused_and_nothing_moves(loop):

@@ -4,10 +4,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from icir_control.control.kernels.record import as_placement
-from icir_control.dynamics import Model
+from icir_control.dynamics import Model, compute_all_terms
 from icir_control.dynamics.kernels import placement_terms
 from icir_control.errors import ConfigurationError
 from icir_control.spatial import SE3, Motion
+
+POSTURES = 32
+"""In which an arm shows about the greatest inertia that it has."""
 
 
 class Arm:
@@ -17,6 +20,8 @@ class Arm:
         model: The model.
         frame: Index of the end-effector frame.
         T_world_base: Placement of the base frame, which does not move.
+        acceleration_limit: (nv,) what half the effort limit gives to the greatest inertia that a
+            joint sees in some thirty postures [rad/s^2 or m/s^2].
         data: Work space of this class and of the paths that it tries.
     """
 
@@ -49,6 +54,16 @@ class Arm:
         self.data = model.create_data()
         self._pose = np.empty((4, 3))
         self._jacobian = np.empty((6, model.nv))
+        self.acceleration_limit = self._acceleration_limit()
+
+    def _acceleration_limit(self) -> NDArray[np.float64]:
+        model, rng = self.model, np.random.default_rng(0)
+        inertia = np.zeros(model.nv)
+        for _ in range(POSTURES):
+            q = model.random_configuration(rng)
+            compute_all_terms(model, self.data, q, np.zeros(model.nv))
+            inertia = np.maximum(inertia, np.diag(self.data.M))
+        return 0.5 * model.effort_limit / inertia
 
     @property
     def nv(self) -> int:
@@ -65,6 +80,11 @@ class Arm:
         placement_terms(self.data.buffer, q, self.frame, self._pose, self._jacobian)
         nu = self._jacobian @ v
         return Motion(nu[:3], nu[3:])
+
+    def smallest_singular_value(self, q: NDArray[np.float64]) -> float:
+        """Return that of the end-effector Jacobian at q (nv,), metres and radians mixed."""
+        placement_terms(self.data.buffer, q, self.frame, self._pose, self._jacobian)
+        return float(np.linalg.svd(self._jacobian, compute_uv=False)[-1])
 
     def outside_limits(self, q: NDArray[np.float64]) -> str:
         """Return what of q is outside the position limits, in words; empty where nothing is."""

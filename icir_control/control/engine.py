@@ -39,6 +39,8 @@ class Engine:
         self.record = self._control[0]
         self.record.frame = self.arm.frame
         self.record.effort_limit[:] = self.arm.model.effort_limit
+        self.record.velocity_limit[:] = self.arm.model.velocity_limit
+        self.record.acceleration_limit[:] = self.arm.acceleration_limit
         self._state = np.zeros(1 + 2 * nv)
         self.q: NDArray[np.float64] = self._state[1 : 1 + nv]
         self.v: NDArray[np.float64] = self._state[1 + nv :]
@@ -54,7 +56,8 @@ class Engine:
         kernels.tick(dynamics, control, state)
         kernels.sense(dynamics, control, state)
         kernels.actuate(dynamics, control)
-        kernels.start_pose_path(dynamics, control)
+        scratch.record.path = POSE_PATH
+        kernels.start_path(dynamics, control)
         kernels.step(dynamics, control, state)
         kernels.advance_reference(dynamics, scratch.record, 0.0)
         scratch.forget()
@@ -129,8 +132,8 @@ class Engine:
         self.write_figures(law)
         install_path(self.record, plan.path)
         install_start(self.record, start.time, start.q, start.v)
-        if self.record.path == POSE_PATH and self.record.law == TASK:
-            kernels.start_pose_path(self._dynamics, self._control)
+        if self._has_joint_reference:
+            kernels.start_path(self._dynamics, self._control)
 
     def write_figures(self, law: Law) -> None:
         """Take over the figures of the configuration and of the law that runs."""
@@ -166,8 +169,9 @@ class Engine:
             q, v = state[1 : 1 + self._nv], state[1 + self._nv :]
         if keep_pose and record.path == POSE_PATH:
             pose, nu = as_placement(record.pose_reference), record.twist_reference
-            return Start(time, q, v, pose, Motion(nu[:3], nu[3:]))
-        return Start(time, q, v, self.arm.placement(q), self.arm.twist(q, v))
+            return Start(time, q, v, pose, Motion(nu[:3], nu[3:]), record.period)
+        placement, twist = self.arm.placement(q), self.arm.twist(q, v)
+        return Start(time, q, v, placement, twist, record.period)
 
     # --- Results of the last tick ---------------------------------------------------------
 

@@ -25,6 +25,7 @@ class Start:
         v: (nv,) velocity of the same.
         pose: T_world_tool, of the present reference where it is a pose, else at q.
         twist: LOCAL twist of the same.
+        period: Between two ticks [s].
     """
 
     time: float
@@ -32,6 +33,7 @@ class Start:
     v: NDArray[np.float64]
     pose: SE3
     twist: Motion
+    period: float
 
 
 @dataclass(frozen=True)

@@ -1,14 +1,14 @@
 """The compiled half of the controller: plain arrays and one record, in and out."""
 
+from icir_control.control.kernels.follow import rehearse
 from icir_control.control.kernels.reference import advance_reference
 from icir_control.control.kernels.tick import (
     actuate,
     prepare,
     sense,
-    start_pose_path,
+    start_path,
     step,
     tick,
-    try_pose_path,
 )
 from icir_control.dynamics.kernels import mass_matrix_of, nle_of, terms
 
@@ -18,10 +18,10 @@ __all__ = [
     'mass_matrix_of',
     'nle_of',
     'prepare',
+    'rehearse',
     'sense',
-    'start_pose_path',
+    'start_path',
     'step',
     'terms',
     'tick',
-    'try_pose_path',
 ]

@@ -6,6 +6,7 @@ Each reads like its equation; the torque is then M ddq + nle + J^T f, for all of
 import numpy as np
 
 from icir_control.compiled import kernel
+from icir_control.control.kernels.follow import pose_error
 from icir_control.control.kernels.linear import (
     cholesky,
     cholesky_solve,
@@ -15,10 +16,10 @@ from icir_control.control.kernels.linear import (
     symmetric_eigen,
 )
 from icir_control.control.kernels.record import FEED_FORWARD
-from icir_control.control.kernels.reference import MATCHED, pose_error
 
 VELOCITY = FEED_FORWARD.index('velocity')
 ACCELERATION = FEED_FORWARD.index('acceleration')
+MATCHED = FEED_FORWARD.index('matched')
 
 REST_RATE = 2.0
 """[1/s] Where the tool's motion leaves joints free, their own dies away at this rate."""

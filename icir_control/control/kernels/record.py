@@ -45,6 +45,13 @@ def record_dtype(nv: int) -> np.dtype:
                 ('joint_coefficients', 'f8', (nv, 6)),
                 ('pose_start', 'f8', (4, 3)),
                 ('pose_coefficients', 'f8', (6, 6)),
+                ('path_time', 'f8'),
+                ('path_rate', 'f8'),
+                ('path_time_now', 'f8'),
+                ('rate_now', 'f8'),
+                ('speed_scale', 'f8'),
+                ('limited', 'i8'),
+                ('off_path', 'f8'),
                 # Figures of the laws.
                 ('joint_kp', 'f8', joints),
                 ('joint_kd', 'f8', joints),
@@ -59,6 +66,8 @@ def record_dtype(nv: int) -> np.dtype:
                 ('singularity_damping', 'f8'),
                 ('effort_limit', 'f8', joints),
                 ('torque_rate_limit', 'f8', joints),
+                ('velocity_limit', 'f8', joints),
+                ('acceleration_limit', 'f8', joints),
                 # What the model does not know.
                 ('delay', 'i8'),
                 ('pending', 'f8', (LONGEST_DELAY, nv)),
@@ -107,6 +116,10 @@ def record_dtype(nv: int) -> np.dtype:
                 ('turn', 'f8', (3, 3)),
                 ('other_pose', 'f8', (4, 3)),
                 ('other_jacobian', 'f8', (6, nv)),
+                ('goal_pose', 'f8', (4, 3)),
+                ('reference_jacobian', 'f8', (6, nv)),
+                ('reference_direction', 'f8', (6,)),
+                ('reference_singular_value', 'f8'),
             ],
         )
     )
@@ -120,7 +133,9 @@ def new_record(nv: int) -> NDArray[np.void]:
     record.period = 1e-3
     record.effort_share = 1.0
     record.torque_rate_limit[:] = np.inf
-    record.singular_direction[:] = 1.0 / np.sqrt(6.0)
+    record.singular_direction[:] = record.reference_direction[:] = 1.0 / np.sqrt(6.0)
+    record.speed_scale = record.path_rate = 1.0
+    record.velocity_limit[:] = record.acceleration_limit[:] = np.inf
     for pose in (record.pose, record.pose_reference, record.pose_start):
         pose[:3] = np.eye(3)
     record.axes[:] = np.eye(3)
@@ -154,8 +169,14 @@ def install_path(record: np.record, path: JointTrajectory | SE3Trajectory | None
 
 
 def install_start(record: np.record, time: float, q: NDArray, v: NDArray) -> None:
-    """Let the reference start at q (nv,), moving at v (nv,)."""
+    """Let the reference start at q (nv,), moving at v (nv,).
+
+    A motion from rest begins at the speed that is set; a moving arm is brought to it.
+    """
     record.reference_time = time
+    record.path_time = record.path_time_now = 0.0
+    at_rest = np.abs(v).max(initial=0.0) < 1e-6
+    record.path_rate = record.rate_now = record.speed_scale if at_rest else 1.0
     record.q_reference[:] = q
     record.q_before[:] = q - record.period * v
     record.q_after[:] = q + record.period * v

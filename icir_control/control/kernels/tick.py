@@ -20,9 +20,8 @@ from icir_control.control.kernels.laws import (
 from icir_control.control.kernels.limits import limit_torque
 from icir_control.control.kernels.linear import smallest_singular_value
 from icir_control.control.kernels.record import FLOAT, GRAVITY, IMPEDANCE, JOINT, TASK
-from icir_control.control.kernels.reference import advance_reference, follow_pose, look_ahead
+from icir_control.control.kernels.reference import advance_reference, look_ahead
 from icir_control.dynamics.kernels import frame_terms, mass_matrix_of, nle_of, terms
-from icir_control.trajectory.kernels import pose_at
 
 
 @kernel
@@ -109,40 +108,6 @@ def step(dynamics: np.ndarray, control: np.ndarray, state: np.ndarray) -> None:
 
 
 @kernel
-def start_pose_path(dynamics: np.ndarray, control: np.ndarray) -> None:
-    """Find the first position ahead on a pose path that the joints are to follow."""
+def start_path(dynamics: np.ndarray, control: np.ndarray) -> None:
+    """Find the first position ahead on a path that the joints are to follow."""
     look_ahead(dynamics, control[0])
-
-
-@kernel
-def try_pose_path(
-    dynamics: np.ndarray, control: np.ndarray, samples: np.ndarray, singular_values: np.ndarray
-) -> None:
-    """Follow a pose path from its start without moving the arm.
-
-    Args:
-        dynamics: The buffer of a `Data`.
-        control: (1,) record array with the path and its start; a copy, since it moves.
-        samples: (n, nv) joint positions at n equal steps of time, the first at the start; output.
-        singular_values: (n,) output, the smallest at each; 0 from where the path is lost.
-    """
-    record = control[0]
-    n = samples.shape[0]
-    q = record.q_reference
-    singular_values[:] = 0.0
-    for k in range(n):
-        elapsed = record.duration * k / (n - 1)
-        pose_at(
-            record.pose_start,
-            record.pose_coefficients,
-            record.duration,
-            elapsed,
-            record.pose_reference,
-        )
-        if not follow_pose(dynamics, record, record.pose_reference, q):
-            samples[k:] = q
-            return
-        samples[k] = q
-        singular_values[k] = smallest_singular_value(
-            record.other_jacobian, record.singular_direction, record.square, record.six
-        )

@@ -37,8 +37,8 @@ SINGULARITY = Figure(
     'float',
     0.02,
     '',
-    'smallest singular value of the end-effector Jacobian below which it is damped, and which '
-    'no planned path may pass',
+    'smallest singular value of the end-effector Jacobian below which it is damped, and at which '
+    'no motion of the tool starts',
     lower=1e-6,
     upper=1.0,
 )

@@ -7,7 +7,13 @@ import numpy as np
 from icir_control.control.figure import Figure
 from icir_control.control.kernels.record import IMPEDANCE
 from icir_control.control.law import Law, Plan, Start
-from icir_control.control.laws.common import DURATION, PROFILE, SINGULARITY, STOP_TIME
+from icir_control.control.laws.common import (
+    DURATION,
+    PROFILE,
+    SINGULARITY,
+    SINGULARITY_DAMPING,
+    STOP_TIME,
+)
 from icir_control.control.motion import plan_pose_motion
 from icir_control.spatial import SE3
 from icir_control.trajectory import SE3Trajectory
@@ -45,6 +51,7 @@ class Impedance(Law):
         DURATION,
         PROFILE,
         SINGULARITY,
+        SINGULARITY_DAMPING,
     )
     CODE = IMPEDANCE
 
@@ -63,6 +70,7 @@ class Impedance(Law):
             figures['duration'],
             figures['profile'],
             figures['singularity_threshold'],
+            figures['singularity_damping'],
         )
 
     def write(self, record: np.record) -> None:

@@ -60,6 +60,7 @@ class Task(Law):
             figures['duration'],
             figures['profile'],
             figures['singularity_threshold'],
+            figures['singularity_damping'],
         )
 
     def write(self, record: np.record) -> None:
