@@ -85,6 +85,7 @@ def prefix(tmp_path):
 @pytest.fixture
 def launch(ros_graph, prefix):
     """Start the launch file with arguments, on a machine without a display."""
+    runs = []
 
     def start(*arguments):
         before = os.environ.get('AMENT_PREFIX_PATH')
@@ -93,9 +94,13 @@ def launch(ros_graph, prefix):
             'DISPLAY': '',
         }
         command = [sys.executable, '-c', RUN, str(LAUNCH_FILE), *arguments]
-        return ros_graph.run(command, environment=environment)
+        runs.append(ros_graph.run(command, environment=environment))
+        return runs[-1]
 
-    return start
+    yield start
+    # Asked, not killed: it has processes of its own to end.
+    for run in runs:
+        run.stop(signal.SIGINT, 20.0)
 
 
 @pytest.fixture
