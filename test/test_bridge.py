@@ -1,6 +1,8 @@
 """The bridge as a process of its own, commanded and watched over topics."""
 
 import itertools
+import signal
+import sys
 import time
 
 import numpy as np
@@ -313,6 +315,24 @@ def test_a_second_commander_is_named_and_time_stands_still(client):
         client.expect_standstill()
     other.node.destroy_publisher(rival)
     client.wait_for_status('/client does not answer')
+    client.step()
+
+
+def test_a_killed_commander_is_no_rival(client):
+    code = """
+import rclpy
+from sensor_msgs.msg import JointState
+rclpy.init()
+node = rclpy.create_node('victim')
+publisher = node.create_publisher(JointState, '/joint_commands', 1)
+rclpy.spin(node)
+"""
+    victim = client.graph.run([sys.executable, '-c', code])
+    assert '/victim' in client.wait_for_status('several publishers').message
+    victim.stop(signal.SIGKILL)
+    begin = time.monotonic()
+    client.wait_for_status('/client does not answer')
+    assert time.monotonic() - begin < 5.0  # the graph itself takes 20 s to forget it
     client.step()
 
 

@@ -277,11 +277,15 @@ class Loop(ABC):
 
     def _fall_silent(self, consequence: str) -> None:
         """Say once that commands stay out."""
-        if not self.is_silent:
-            self.is_silent = True
-            self._log.warning(
-                f'no command for {self._timeout:g} s: {self._missing()}; {consequence}'
-            )
+        if self.is_silent:
+            return
+        self.is_silent = True
+        message = f'no command for {self._timeout:g} s: {self._missing()}; {consequence}'
+        # A controller may take its time to start; one that falls silent may be in trouble.
+        if self.gate.has_admitted:
+            self._log.warning(message)
+        else:
+            self._log.info(message)
 
     def _diverge(self, error: DivergenceError) -> None:
         self.statistics.divergences += 1

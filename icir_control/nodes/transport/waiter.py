@@ -11,6 +11,8 @@ from icir_control.nodes.transport.subscription import JointStateSubscription
 
 # How often services, parameters and timers are looked after while messages keep coming [s].
 SLOW_PERIOD = 0.01
+# How long a message on a hot topic may go before them [s].
+_SLOW_PATIENCE = 0.1
 _NANOSECONDS = 1e9
 _SLOW_KINDS = ('service', 'client', 'timer', 'guard_condition')
 
@@ -121,9 +123,11 @@ class Waiter:
         is_slow_ready = any(map(wait_set.get_ready_entities, _SLOW_KINDS)) or any(
             wait_set.is_ready('subscription', count + i) for i in range(len(slow))
         )
-        if is_slow_ready:
+        is_hot_ready = any(wait_set.is_ready('subscription', i) for i in range(count))
+        now = time.monotonic()
+        if not is_slow_ready:
+            self._slow_due = now + SLOW_PERIOD
+        elif not is_hot_ready or now > self._slow_due + _SLOW_PATIENCE:
             # One callback; the next call looks again, in case others are ready.
             self._executor.spin_once(0.0)
-        else:
-            self._slow_due = time.monotonic() + SLOW_PERIOD
-        return any(wait_set.is_ready('subscription', i) for i in range(count))
+        return is_hot_ready
