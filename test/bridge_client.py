@@ -93,7 +93,7 @@ class BridgeClient:
         self.node.spin_for(seconds)
         self.node.spin_until(lambda: len(self.states) >= count + 2, what='repeats of the state')
         assert all(state.header == before for state in self.states[count:])
-        assert len(self.states) - count <= (time.monotonic() - begin) / 0.1 + 1
+        assert len(self.states) - count <= (time.monotonic() - begin) / 0.1 + 2
 
     def counts(self) -> dict[str, str]:
         """Return the values of the next diagnostics."""
