@@ -148,7 +148,9 @@ def impedance_law(record: np.record, M: np.ndarray, v: np.ndarray) -> None:
     wrench[:] = record.six
     _turn(record.turn, False, wrench)
     for i in range(n):
-        record.acceleration[i] = 0.0
+        record.acceleration[i] = -REST_RATE * v[i]
+    root[:] = 0.0
+    resolve(record, M, root)
 
 
 @kernel

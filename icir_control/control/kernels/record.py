@@ -50,6 +50,8 @@ def record_dtype(nv: int) -> np.dtype:
                 ('path_time_now', 'f8'),
                 ('rate_now', 'f8'),
                 ('speed_scale', 'f8'),
+                ('posture', 'f8', joints),
+                ('posture_rate', 'f8'),
                 ('limited', 'i8'),
                 ('off_path', 'f8'),
                 # Figures of the laws.

@@ -13,6 +13,7 @@ from icir_control.control.laws.common import (
     SINGULARITY,
     SINGULARITY_DAMPING,
     STOP_TIME,
+    write_singularity,
 )
 from icir_control.control.motion import plan_pose_motion
 from icir_control.spatial import SE3
@@ -20,7 +21,7 @@ from icir_control.trajectory import SE3Trajectory
 
 
 class Impedance(Law):
-    """tau = J^T (K e + D (nu_r - nu)) + nle.
+    """tau = J^T (K e + D (nu_r - nu)) + nle; what the tool leaves free of the joints is damped.
 
     A force, not an acceleration: under a wrench f the arm rests at K^-1 f exactly, whatever its
     inertia, which diagonal acceleration gains do not give (Hogan 1985).
@@ -79,3 +80,6 @@ class Impedance(Law):
         record.damping_ratio = self.figures['damping_ratio']
         record.base_axes = self.figures['axes'] == 'base'
         record.axes[:] = self.arm.T_world_base.rotation
+        write_singularity(
+            record, self.figures['singularity_threshold'], self.figures['singularity_damping']
+        )
