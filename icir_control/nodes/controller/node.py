@@ -22,11 +22,13 @@ COMMANDS = 'joint_commands'
 _WAIT = 0.1  # s, longest time until a request to stop is heard
 
 
-class ControllerNode(Node):
+class ControllerNode:
     """Answers every state of the arm with a torque that repeats its header.
 
     Everything is prepared and compiled when the constructor returns. A state that comes twice,
     because its answer was lost or because time stands still, is answered with what was stored.
+
+    It has a node and is none, so that no name of its own hides one of the client library's.
     """
 
     def __init__(self) -> None:
@@ -35,8 +37,9 @@ class ControllerNode(Node):
         Raises:
             IcirError: The parameters or the model are not valid; the message says what is.
         """
-        super().__init__('controller')
-        parameters = new_parameters(self)
+        self._node = node = Node('controller')
+        self._log = node.get_logger()
+        parameters = new_parameters(node)
         model = load_urdf(find_model_file(parameters.declare(MODEL)))
         config = declare_config(parameters, model)
         self._controller = Controller(model, config)
@@ -45,17 +48,17 @@ class ControllerNode(Node):
         parameters.watch(self._controller.update)
 
         names = model.joint_names
-        self._states = JointStateSubscription(self, STATES, names)
-        self._commands = JointStatePublisher(self, COMMANDS, names)
+        self._states = JointStateSubscription(node, STATES, names)
+        self._commands = JointStatePublisher(node, COMMANDS, names)
         self._starts = StartDetector(model.velocity_limit)
         self._torque = self._controller.torque.copy()
         self._answered: tuple[int, str] | None = None
-        self._telemetry = Telemetry(self, self._controller, names, parameters.values['base_frame'])
+        self._telemetry = Telemetry(node, self._controller, names, parameters.values['base_frame'])
         self._requests = Requests(
-            self, self._controller, names, parameters.values['base_frame'], self._settle
+            node, self._controller, names, parameters.values['base_frame'], self._settle
         )
-        self._watch = StateWatch(self, self._states, self._controller)
-        self._waiter = Waiter(self, [self._states])
+        self._watch = StateWatch(node, self._states, self._controller)
+        self._waiter = Waiter(node, [self._states])
 
     def run(self, stop: StopRequest) -> None:
         """Answer states until a stop is requested.
@@ -64,7 +67,7 @@ class ControllerNode(Node):
             stop: Looked at between two states.
         """
         stop.defer()
-        self.get_logger().info(f'ready; waiting for {self._watch.topic}')
+        self._log.info(f'ready; waiting for {self._watch.topic}')
         # A collection takes as long as many ticks: the watch does it once a second instead.
         gc.collect()
         gc.freeze()
@@ -82,7 +85,7 @@ class ControllerNode(Node):
     def close(self) -> None:
         """Leave the graph."""
         self._waiter.close()
-        self.destroy_node()
+        self._node.destroy_node()
 
     def _answer(self) -> None:
         """Send the command for the present state, before anything else is done with it."""
@@ -105,14 +108,14 @@ class ControllerNode(Node):
         self._watch.hear()
         if reason:
             self._telemetry.restart()
-            self.get_logger().info(
+            self._log.info(
                 f'new start at {stamp_ns * 1e-9:.3f} s ({reason}), in mode {controller.mode}'
             )
         self._telemetry.publish(stamp_ns, token)
 
     def _introduce(self, model: Model) -> None:
         """Say what the model is, as the tutorial does."""
-        log = self.get_logger()
+        log = self._log
         log.info(f'{model.name}: nq = {model.nq}, nv = {model.nv}, na = {model.na}')
         rows = [('id', 'frame', 'parent joint', 'type')]
         for i, frame in enumerate(model.frames):
@@ -123,9 +126,9 @@ class ControllerNode(Node):
 
     def _warm_up(self) -> None:
         begin = time.monotonic()
-        self.get_logger().info('compiling; the first start on a machine takes longest')
+        self._log.info('compiling; the first start on a machine takes longest')
         self._controller.warm_up()
-        self.get_logger().info(f'compiled in {time.monotonic() - begin:.2f} s')
+        self._log.info(f'compiled in {time.monotonic() - begin:.2f} s')
 
     def _settle(self) -> None:
         """Tell what a request has changed; the next tick may be far away."""
@@ -135,11 +138,11 @@ class ControllerNode(Node):
     def _tell(self) -> None:
         """Log what the controller has to say."""
         for event in self._controller.take_events():
-            self._log(event)
+            self._log_event(event)
 
-    def _log(self, event: Event) -> None:
+    def _log_event(self, event: Event) -> None:
         # One line for each: rclpy ties a severity to the line that it comes from.
-        log = self.get_logger()
+        log = self._log
         if event.level == 'error':
             log.error(event.text)
         elif event.level == 'warning':

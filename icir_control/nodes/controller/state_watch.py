@@ -35,7 +35,7 @@ class StateWatch:
         self._node = node
         self._states = states
         self._controller = controller
-        self.topic: str = states.subscription.topic_name
+        self.topic: str = states.topic_name
         self._heard = time.monotonic()
         self._is_silent = False
         self._ticks = 0

@@ -20,6 +20,49 @@ NAMES = 'mode_names'
 MODES = 'modes'
 
 
+class Question:
+    """A request to run a mode, from the key to the answer."""
+
+    def __init__(self, client: Client, answered: Callable[[bool, str], None]) -> None:
+        """Prepare to ask.
+
+        Args:
+            client: Of the mode's service.
+            answered: Called with whether the mode runs, and what the controller says.
+        """
+        self._client = client
+        self._answered = answered
+        self._future: Future | None = None
+        self._is_withdrawn = False
+
+    def send(self) -> bool:
+        """Ask if the service is there; return False when it is to be tried again.
+
+        A request that is sent before both ends have found each other is lost.
+        """
+        if self._is_withdrawn:
+            return True
+        if not self._client.service_is_ready():
+            return False
+        self._future = self._client.call_async(Trigger.Request())
+        self._future.add_done_callback(self._tell)
+        return True
+
+    def withdraw(self) -> bool:
+        """Give up waiting for the answer; return whether there was none yet."""
+        if self._future is not None:
+            if self._future.done():
+                return False
+            self._client.remove_pending_request(self._future)
+        self._is_withdrawn = True
+        return True
+
+    def _tell(self, future: Future) -> None:
+        if not self._is_withdrawn and not future.cancelled():
+            answer = future.result()
+            self._answered(answer.success, answer.message)
+
+
 class ControllerClient:
     """Finds a controller, learns its modes from its parameters, and selects them.
 
@@ -54,12 +97,14 @@ class ControllerClient:
         self._lost = lost
         self._parameters = AsyncParameterClient(node, controller)
         self._services: dict[str, Client] = {}
+        self._unsent: list[Question] = []
         self._identity: set[tuple[int, ...]] = set()
         self._next_look = 0.0
         self._answer_due: float | None = None
 
     def look(self) -> None:
-        """Look for the controller, at most every `LOOK_PERIOD`."""
+        """Send what was asked; look for the controller, at most every `LOOK_PERIOD`."""
+        self._unsent = [question for question in self._unsent if not question.send()]
         now = time.monotonic()
         if now < self._next_look:
             return
@@ -86,7 +131,7 @@ class ControllerClient:
         self._answer_due = time.monotonic() + ANSWER_TIMEOUT
         self._parameters.list_parameters([MODES], callback=self._ask_for_values)
 
-    def select(self, mode: Mode, answered: Callable[[bool, str], None]) -> Callable[[], bool]:
+    def select(self, mode: Mode, answered: Callable[[bool, str], None]) -> 'Question':
         """Ask the controller to run a mode.
 
         Args:
@@ -94,26 +139,11 @@ class ControllerClient:
             answered: Called with whether it does, and what it says.
 
         Returns:
-            A function that withdraws the question, and tells whether it was still open.
+            What was asked; it is sent as soon as the service is found.
         """
-        if mode.name not in self._services:
-            name = f'{self._controller}/{MODES}/{mode.name}'
-            self._services[mode.name] = self._node.create_client(Trigger, name)
-        client = self._services[mode.name]
-        future = client.call_async(Trigger.Request())
-
-        def tell(done: Future) -> None:
-            if not done.cancelled():
-                answered(done.result().success, done.result().message)
-
-        def withdraw() -> bool:
-            if future.done():
-                return False
-            client.remove_pending_request(future)
-            return True
-
-        future.add_done_callback(tell)
-        return withdraw
+        question = Question(self._services[mode.name], answered)
+        self._unsent.append(question)
+        return question
 
     def _ask_for_values(self, future: Future) -> None:
         listed: ListParameters.Response = future.result()
@@ -126,5 +156,9 @@ class ControllerClient:
             return
         values = dict(zip(names, map(parameter_value_to_python, answer.values), strict=True))
         self._answer_due = None
+        for mode in values[NAMES]:
+            if mode not in self._services:
+                name = f'{self._controller}/{MODES}/{mode}'
+                self._services[mode] = self._node.create_client(Trigger, name)
         self.modes = modes_of(values.pop(NAMES), values)
         self._learnt(self.modes)

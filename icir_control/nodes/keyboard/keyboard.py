@@ -10,7 +10,7 @@ from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rich.console import Console
 
-from icir_control.nodes.keyboard.client import ANSWER_TIMEOUT, ControllerClient
+from icir_control.nodes.keyboard.client import ANSWER_TIMEOUT, ControllerClient, Question
 from icir_control.nodes.keyboard.modes import Mode, table_of
 from icir_control.nodes.keyboard.terminal import Terminal
 from icir_control.nodes.process import StopRequest, run_node
@@ -60,7 +60,7 @@ class Keyboard:
         self._executor = SingleThreadedExecutor(context=node.context)
         self._executor.add_node(node)
         self._is_over = False
-        self._open: dict[str, tuple[float, Callable[[], bool]]] = {}
+        self._open: dict[str, tuple[float, Question]] = {}
 
     def run(self, is_wanted: Callable[[], bool] = lambda: True) -> None:
         """Serve keys until one says quit, a signal or the end of input comes, or it is unwanted.
@@ -100,15 +100,15 @@ class Keyboard:
             self._open.pop(mode.name, None)
             self._say(words if is_running else f'{mode.name} refused: {words}')
 
-        withdraw = self._client.select(mode, show)
-        self._open[mode.name] = (time.monotonic() + ANSWER_TIMEOUT, withdraw)
+        question = self._client.select(mode, show)
+        self._open[mode.name] = (time.monotonic() + ANSWER_TIMEOUT, question)
 
     def _withdraw_overdue(self) -> None:
         now = time.monotonic()
-        for name, (due, withdraw) in list(self._open.items()):
+        for name, (due, question) in list(self._open.items()):
             if now > due:
                 del self._open[name]
-                if withdraw():
+                if question.withdraw():
                     self._say(f'{name}: the {self._controller} does not answer')
 
     def _show_help(self) -> None:
@@ -125,7 +125,7 @@ class Keyboard:
         self._say(f'the {self._controller} has ended; waiting for it ...')
 
     def _say(self, words: str) -> None:
-        self._console.print(words, markup=False, highlight=False)
+        self._console.print(words, markup=False, highlight=False, soft_wrap=True)
 
 
 def main(args: Sequence[str] | None = None) -> int:

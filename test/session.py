@@ -1,0 +1,122 @@
+"""A whole session of real processes: bridge, controller, keyboard, and somebody who watches."""
+
+import numpy as np
+from geometry_msgs.msg import WrenchStamped
+from rcl_interfaces.srv import SetParameters
+from rclpy.parameter import Parameter
+from rclpy.qos import QoSProfile, ReliabilityPolicy
+from rclpy.serialization import deserialize_message
+from ros_processes import Process, RosGraph
+from sensor_msgs.msg import JointState
+from state_source import stamp_of
+
+from icir_control.dynamics import compute_all_terms, frame_placement, load_urdf
+from icir_control.share import share_directory
+from icir_control.spatial import SE3
+
+CONFIG = str(share_directory() / 'config' / 'gen3_6dof.yaml')
+URDF = share_directory() / 'urdf' / 'gen3_6dof.urdf'
+TOOL = 'end_effector_link'
+NANOSECONDS = 10**9
+# Best effort: an onlooker that is too slow loses states, never holds anybody up, and sees the
+# newest one.
+WATCHING = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
+
+
+class Session:
+    """Bridge and controller in lockstep, as fast as possible, and an onlooker."""
+
+    def __init__(self, graph: RosGraph, *controller_parameters: str) -> None:
+        self._graph = graph
+        self._controller_parameters = controller_parameters
+        self.observer = graph.observer()
+        self._raw: list[bytes] = []
+        self._keep_all = False
+        self.observer.create_subscription(
+            JointState, 'joint_states', self._take, WATCHING, raw=True
+        )
+        self._wrenches = self.observer.create_publisher(
+            WrenchStamped, 'mujoco_bridge/external_wrench', 10
+        )
+        self._model = load_urdf(URDF)
+        self._data = self._model.create_data()
+        self.controller = self.start_controller()
+        # The bridge comes last: time begins with the first command.
+        self.bridge = self._start('bridge', 'viewer:=none', 'real_time_factor:=0.0')
+        self.observer.spin_until(lambda: self._raw, what='the first state')
+
+    def start_controller(self) -> Process:
+        self.controller = self._start('controller', *self._controller_parameters)
+        self.controller.wait_for('ready; waiting for')
+        return self.controller
+
+    def start_keyboard(self) -> Process:
+        keyboard = self._graph.start('keyboard', terminal=True)
+        keyboard.wait_for('quit')
+        return keyboard
+
+    def _start(self, node: str, *parameters: str) -> Process:
+        arguments = [word for parameter in parameters for word in ('-p', parameter)]
+        return self._graph.start(node, '--ros-args', '--params-file', CONFIG, *arguments)
+
+    def _take(self, raw: bytes) -> None:
+        if self._keep_all:
+            self._raw.append(raw)
+        else:
+            self._raw[:] = [raw]
+
+    @property
+    def state(self) -> JointState:
+        """The newest state."""
+        return deserialize_message(self._raw[-1], JointState)
+
+    @property
+    def time(self) -> float:
+        """Simulation time of the newest state [s]."""
+        return stamp_of(self.state) / NANOSECONDS
+
+    @property
+    def position(self) -> np.ndarray:
+        state = self.state
+        by_name = dict(zip(state.name, state.position, strict=True))
+        return np.array([by_name[name] for name in self._model.joint_names])
+
+    @property
+    def tool(self) -> SE3:
+        """Where the end effector is, from the newest joint positions."""
+        compute_all_terms(self._model, self._data, self.position, np.zeros(self._model.nv))
+        return frame_placement(self._model, self._data, self._model.frame_id(TOOL))
+
+    def wait(self, seconds: float) -> None:
+        """Watch for a while of simulation time, from now on."""
+        self._raw.clear()
+        self.observer.spin_until(lambda: self._raw, what='a state')
+        until = self.time + seconds
+        self.observer.spin_until(lambda: self.time >= until, what=f'{seconds} s of simulation')
+
+    def record(self, until: float) -> dict[int, tuple[bytes, bytes, bytes]]:
+        """Record to a simulation time; position, velocity and effort to the bit, by stamp."""
+        self._keep_all = True
+        end = round(until * NANOSECONDS)
+        self.observer.spin_until(lambda: stamp_of(self.state) >= end, what='the end of the run')
+        states = [deserialize_message(raw, JointState) for raw in self._raw]
+        return {
+            stamp_of(state): tuple(
+                np.array(numbers).tobytes()
+                for numbers in (state.position, state.velocity, state.effort)
+            )
+            for state in states
+            if stamp_of(state) <= end
+        }
+
+    def push(self, force: tuple[float, float, float], hold: float) -> None:
+        """Push at the end effector, in its axes [N], for a while of simulation time [s]."""
+        request = SetParameters.Request()
+        request.parameters = [Parameter('external_wrench_hold', value=hold).to_parameter_msg()]
+        answer = self.observer.call(SetParameters, 'mujoco_bridge/set_parameters', request)
+        assert answer.results[0].successful, answer.results[0].reason
+        message = WrenchStamped()
+        message.header.frame_id = TOOL
+        message.wrench.force.x, message.wrench.force.y, message.wrench.force.z = force
+        self.observer.spin_until(self._wrenches.get_subscription_count)
+        self._wrenches.publish(message)

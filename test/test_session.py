@@ -1,0 +1,162 @@
+"""The tutorial's session: keys typed at a terminal, the arm watched over its topics."""
+
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from ros_processes import Process
+from session import Session
+from state_source import HOME
+from std_srvs.srv import Trigger
+
+from icir_control.spatial import SE3, log3
+
+STIFFNESS = 500.0  # N/m, of the mode impedance as it is shipped
+SCHEDULE = "schedule:=['0.2 home', '1.5 ready', '4.0 down', '5.0 float', '5.5 impedance']"
+END = 7.0  # s, of a scheduled run
+BUSY = 'while True: pass'
+
+
+def press(keyboard: Process, key: str, expected: str) -> None:
+    """Type a key and wait for what the keyboard says."""
+    start = len(keyboard.output)
+    keyboard.type(key)
+    keyboard.wait_for(rf'(?m)^{expected}', start=start)
+
+
+def turned(before: SE3, after: SE3) -> float:
+    """The angle between two orientations [rad]."""
+    return float(np.linalg.norm(log3(before.rotation.T @ after.rotation)))
+
+
+def test_the_typed_session(ros_graph):
+    session = Session(ros_graph)
+    keyboard = session.start_keyboard()
+
+    press(keyboard, 'k', 'down refused: .*singular')
+    upright = session.position
+    session.wait(0.5)
+    np.testing.assert_allclose(session.position, upright, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(upright, 0.0, rtol=0, atol=1e-12)
+
+    press(keyboard, 'h', 'home')
+    session.wait(4.0)
+    np.testing.assert_allclose(session.position, HOME, rtol=0, atol=1e-4)
+
+    before = session.tool
+    press(keyboard, 'k', 'down')
+    session.wait(4.0)
+    moved = session.tool.translation - before.translation
+    np.testing.assert_allclose(moved, [0.0, 0.0, -0.05], rtol=0, atol=5e-5)
+    assert turned(before, session.tool) < 1e-4
+
+    before = session.tool
+    press(keyboard, 'v', 'float')
+    session.push((0.0, 0.0, 10.0), hold=1.0)
+    session.wait(4.0)
+    assert 0.015 <= np.linalg.norm(session.tool.translation - before.translation) <= 0.25
+    assert turned(before, session.tool) < 5e-3
+
+    press(keyboard, 'h', 'home')
+    session.wait(4.0)
+    press(keyboard, 'i', 'impedance')
+    rest = session.tool
+    for axis in np.eye(3):
+        session.push(tuple(5.0 * axis), hold=60.0)  # a newer push takes the place of an older one
+        session.wait(8.0)
+        deflection = session.tool.translation - rest.translation
+        expected = session.tool.rotation @ (5.0 * axis) / STIFFNESS
+        np.testing.assert_allclose(deflection, expected, rtol=0, atol=0.05 * 5.0 / STIFFNESS)
+    keyboard.type('q')
+    assert keyboard.wait(3.0) == 0
+
+
+def test_down_is_refused_at_the_limit_and_nothing_moves(ros_graph):
+    session = Session(ros_graph)
+    keyboard = session.start_keyboard()
+    press(keyboard, 'h', 'home')
+    session.wait(4.0)
+    start = session.tool.translation[2]
+    count, refusal = 0, None
+    while not refusal and count < 10:
+        seen = len(keyboard.output)
+        keyboard.type('k')
+        refusal = keyboard.wait_for(r'(?m)^down( refused: .*)?$', start=seen).group(1)
+        if not refusal:
+            count += 1
+            session.wait(2.5)
+    assert 3 <= count <= 8
+    assert re.search('joint_3|singular', refusal), refusal
+    assert session.tool.translation[2] == pytest.approx(start - 0.05 * count, abs=1e-4)
+    held = session.position
+    session.wait(1.0)
+    np.testing.assert_allclose(session.position, held, rtol=0, atol=1e-6)
+
+
+def recorded(graph, *, under_load: bool = False) -> dict:
+    """One scheduled run, ended when it was recorded."""
+    load = [subprocess.Popen([sys.executable, '-c', BUSY]) for _ in range(3 * under_load)]
+    try:
+        session = Session(graph, SCHEDULE)
+        recording = session.record(END)
+        session.bridge.stop()
+        session.controller.stop()
+    finally:
+        for process in load:
+            process.kill()
+            process.wait()
+    return recording
+
+
+def test_two_runs_of_one_schedule_are_the_same_to_the_last_bit(ros_graph, tmp_path):
+    from ros_processes import RosGraph
+
+    quiet = recorded(ros_graph)
+    with RosGraph(tmp_path / 'logs') as graph:
+        loaded = recorded(graph, under_load=True)
+    both = sorted(set(quiet) & set(loaded))
+    assert len(both) > 300
+    assert [stamp for stamp in both if quiet[stamp] != loaded[stamp]] == []
+    # The runs went through every mode: they did not stand still for most of the time.
+    assert len({quiet[stamp] for stamp in both}) > 0.9 * len(both)
+
+
+def test_a_controller_that_dies_in_a_motion_leaves_time_standing_and_can_come_back(ros_graph):
+    session = Session(ros_graph)
+    keyboard = session.start_keyboard()
+    press(keyboard, 'h', 'home')
+    session.wait(0.8)
+    session.controller.close()
+    session.observer.spin_for(0.2)  # what was on its way
+    stopped, effort = session.time, np.array(session.state.effort)
+    session.observer.spin_for(0.5)
+    assert session.time == stopped
+
+    session.start_controller()
+    session.controller.wait_for('new start at .*the first state.*in mode gravity')
+    session.observer.spin_until(lambda: session.time > stopped)
+    session.wait(0.001)
+    # The weight and the speed are the same; only the acceleration of the motion is gone.
+    assert np.abs(np.array(session.state.effort) - effort).max() < 10.0
+    session.wait(3.0)
+    assert np.abs(session.state.velocity).max() < 0.05
+    keyboard.wait_for('(?s)has ended|does not answer|quit.*quit')
+    press(keyboard, 'h', 'home')
+    session.wait(4.0)
+    np.testing.assert_allclose(session.position, HOME, rtol=0, atol=1e-4)
+
+
+def test_a_reset_is_a_new_start(ros_graph):
+    session = Session(ros_graph, "schedule:=['0.1 home']")
+    session.wait(3.0)
+    np.testing.assert_allclose(session.position, HOME, rtol=0, atol=1e-4)
+    seen = len(session.controller.output)
+    answer = session.observer.call(Trigger, 'mujoco_bridge/reset')
+    assert answer.success
+    session.controller.wait_for('new start at .*another run.*in mode gravity', start=seen)
+    before = session.time
+    session.wait(1.0)
+    assert session.time > before  # time goes on, and the old schedule is not run again
+    np.testing.assert_allclose(session.position, 0.0, atol=1e-9)
