@@ -4,9 +4,9 @@
 
 VENV := .venv
 BIN := $(VENV)/bin
-PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
-# Test files that run at a time; each brings processes of its own.
+# Test files that run at a time; some bring processes of their own.
 WORKERS ?= 2
+PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
 
 # Where a ROS 2 installation is sourced its rclpy and messages are used, else PyPI's wheels.
 ifeq ($(ROS_DISTRO),)
