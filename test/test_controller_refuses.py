@@ -4,8 +4,8 @@ import re
 from pathlib import Path
 
 import pytest
-from ros_processes import Process
 
+from icir_control.nodes.controller import main
 from icir_control.share import share_directory
 
 SHARE = share_directory()
@@ -74,35 +74,48 @@ ROBOTS = {
 }
 
 
-def refusal_of(process: Process) -> str:
-    """The one line that a process ends with, once it has ended as it should."""
-    assert process.wait() == 2, process.output
-    assert 'Traceback' not in process.output
-    line = process.output.rstrip('\n').rpartition('\n')[2]
-    assert line.startswith('controller: ')
-    return line
+pytestmark = pytest.mark.timeout(120)  # what is not refused would run on
+
+
+@pytest.fixture
+def refusal_of(ros_graph, monkeypatch, capfd):
+    """Return a function: command line arguments to the one line that the controller ends with."""
+    monkeypatch.setenv('ROS_DOMAIN_ID', str(ros_graph.domain))
+
+    def run(*arguments: str) -> str:
+        status = main(['controller', *arguments])
+        said = capfd.readouterr().err
+        assert status == 2, said
+        line = said.rstrip('\n').rpartition('\n')[2]
+        assert line.startswith('controller: ')
+        return line
+
+    return run
+
+
+def edited(path: Path, old: str, new: str) -> str:
+    """Write the shipped configuration with one change in the controller's part; the path."""
+    head, mark, controller = CONFIG.partition('/**/controller:')
+    assert old in controller
+    path.write_text(head + mark + controller.replace(old, new, 1))
+    return str(path)
 
 
 @pytest.mark.parametrize('what', EDITS)
-def test_a_wrong_configuration_is_refused(ros_graph, tmp_path, what):
+def test_a_wrong_configuration_is_refused(refusal_of, tmp_path, what):
     old, new, message = EDITS[what]
-    assert CONFIG.count(old) >= 1
-    head, _, controller = CONFIG.partition('/**/controller:')
-    file = tmp_path / 'mine.yaml'
-    file.write_text(head + '/**/controller:' + controller.replace(old, new, 1))
-    process = ros_graph.start('controller', '--ros-args', '--params-file', str(file))
-    line = refusal_of(process)
+    file = edited(tmp_path / 'mine.yaml', old, new)
+    line = refusal_of('--ros-args', '--params-file', file)
     assert re.search(message, line), line
 
 
 @pytest.mark.parametrize('what', ROBOTS)
-def test_a_wrong_robot_is_refused(ros_graph, tmp_path, what):
+def test_a_wrong_robot_is_refused(refusal_of, tmp_path, what):
     text, message = ROBOTS[what]
     assert text != URDF
     file = tmp_path / 'arm.urdf'
     file.write_text(text)
-    process = ros_graph.start('controller', '--ros-args', '-p', f'model:={file}')
-    line = refusal_of(process)
+    line = refusal_of('--ros-args', '-p', f'model:={file}')
     assert re.search(message, line), line
 
 
@@ -117,14 +130,22 @@ def test_a_wrong_robot_is_refused(ros_graph, tmp_path, what):
         (['--ros-args', '-p', 'modes.home.duration:=-2'], r'modes\.home\.duration = -2'),
     ],
 )
-def test_wrong_arguments_are_refused(ros_graph, arguments, message):
-    line = refusal_of(ros_graph.start('controller', *arguments))
+def test_wrong_arguments_are_refused(refusal_of, arguments, message):
+    line = refusal_of(*arguments)
     assert re.search(message, line), line
 
 
-def test_a_file_elsewhere_is_found_from_any_folder(ros_graph, tmp_path, monkeypatch):
-    file = Path(tmp_path / 'mine.yaml')
-    file.write_text(CONFIG.replace('duration: 2.0', 'duration: 2'))
+@pytest.mark.parametrize('node', ['controller', 'bridge'])
+def test_as_a_process_it_ends_with_a_status_and_one_line(ros_graph, tmp_path, node):
+    process = ros_graph.start(node, '--ros-args', '-p', f'model:={tmp_path}/nowhere.urdf')
+    assert process.wait() == 2
+    assert 'Traceback' not in process.output
+    assert process.output.count('\n') == 1
+    assert 'nowhere.urdf' in process.output
+
+
+def test_a_file_is_found_from_the_working_directory(ros_graph, tmp_path, monkeypatch):
+    edited(tmp_path / 'mine.yaml', 'duration: 2.0', 'duration: 2')
     monkeypatch.chdir(tmp_path)
     process = ros_graph.start('controller', '--ros-args', '--params-file', 'mine.yaml')
     process.wait_for('ready; waiting for')
