@@ -10,64 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from icir_control.control.arm import Arm
-from icir_control.control.figure import PER_JOINT, Figure
-from icir_control.control.gains import GAIN_FIGURES, Gains
-from icir_control.control.kernels.record import LONGEST_DELAY
+from icir_control.control.figure import Figure
+from icir_control.control.gains import Gains
+from icir_control.control.global_figures import GLOBAL_FIGURES
 from icir_control.control.law import Law
 from icir_control.control.laws import find_law
 from icir_control.control.schedule import Entry, read_schedule
 from icir_control.dynamics import Model
 from icir_control.errors import ConfigurationError
-
-GLOBAL_FIGURES: tuple[Figure, ...] = (
-    Figure('base_frame', 'string', 'base_link', '', 'frame of all poses', running=False),
-    Figure(
-        'end_effector_frame', 'string', 'end_effector_link', '', 'frame that acts', running=False
-    ),
-    Figure('mode_names', 'string_array', None, '', 'the modes that there are', running=False),
-    Figure('initial_mode', 'string', 'gravity', '', 'the mode of every new start', running=False),
-    Figure(
-        'schedule',
-        'string_array',
-        (),
-        '',
-        'what to run when: "2.0 home", simulation time [s] and mode',
-        running=False,
-    ),
-    *GAIN_FIGURES,
-    Figure(
-        'observer.gain',
-        'float',
-        0.0,
-        '1/s',
-        'of the disturbance observer, whose estimate the tracking modes cancel; 0 is off, 200 '
-        'stands velocity noise of 1e-4 rad/s',
-        lower=0.0,
-        upper=1000.0,
-    ),
-    Figure(
-        'predictor.delay_steps',
-        'int',
-        0,
-        'control periods',
-        'from a command to its effect, which the state is predicted over',
-        lower=0,
-        upper=LONGEST_DELAY,
-        running=False,
-    ),
-    Figure(
-        'limits.torque_rate',
-        'float_array',
-        [],
-        'N m/s',
-        'greatest change of the torque; empty for none',
-        lower=1.0,
-        upper=1e6,
-        length=PER_JOINT,
-        may_be_empty=True,
-    ),
-)
-"""What a user may set beside the modes."""
 
 TOKEN = re.compile(r'[A-Za-z](?:_?[A-Za-z0-9])*')
 """A name that may stand in that of a ROS service."""
@@ -100,6 +50,8 @@ class ControllerConfig:
         schedule: By time.
         observer_gain: [1/s]; 0 is off.
         delay_steps: Control periods that the predictor looks ahead.
+        speed_scale: Share of their own speed at which motions run.
+        position_margin: From a position limit [rad or m].
         torque_rate_limit: (nv,) [N m/s or N/s], infinite where there is none.
         parameters: What it was made from, for `updated`.
     """
@@ -111,6 +63,8 @@ class ControllerConfig:
     schedule: tuple[Entry, ...]
     observer_gain: float
     delay_steps: int
+    speed_scale: float
+    position_margin: float
     torque_rate_limit: NDArray[np.float64]
     parameters: Mapping[str, Any]
 
@@ -148,6 +102,8 @@ class ControllerConfig:
             read_schedule(figures['schedule'], modes),
             figures['observer.gain'],
             figures['predictor.delay_steps'],
+            figures['speed_scale'],
+            figures['limits.position_margin'],
             rate if len(rate) else np.full(model.nv, np.inf),
             parameters,
         )

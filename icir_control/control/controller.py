@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from icir_control.control.config import ControllerConfig, Mode
 from icir_control.control.engine import Engine
+from icir_control.control.kernels.record import TASK
 from icir_control.control.law import Plan, Start
 from icir_control.control.laws.gravity import Gravity
 from icir_control.dynamics import Model
@@ -244,6 +245,16 @@ class Controller:
     def rate_limited(self) -> bool:
         """Whether the last torque was held back by the rate limit."""
         return bool(self._engine.record.rate_limited)
+
+    @property
+    def torque_terms(self) -> dict[str, NDArray[np.float64]]:
+        """The parts of the torque by name, each (nv,); they add up to `torque`."""
+        return self._engine.torque_terms
+
+    @property
+    def path_limited(self) -> bool:
+        """Whether the joints cannot keep up with the path of the tool at present."""
+        return bool(self._engine.record.limited) and self._engine.record.law == TASK
 
     @property
     def smallest_singular_value(self) -> float:

@@ -5,6 +5,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from icir_control.control import kernels
 from icir_control.control.config import ControllerConfig
+from icir_control.control.decomposition import torque_terms
 from icir_control.control.kernels.record import (
     CUSTOM,
     JOINT_PATH,
@@ -14,6 +15,7 @@ from icir_control.control.kernels.record import (
     install_path,
     install_start,
     new_record,
+    settle_gains,
 )
 from icir_control.control.law import Law, Plan, Start, Tick
 from icir_control.spatial import SE3, Motion
@@ -39,6 +41,8 @@ class Engine:
         self.record = self._control[0]
         self.record.frame = self.arm.frame
         self.record.effort_limit[:] = self.arm.model.effort_limit
+        self.record.lower_position_limit[:] = self.arm.model.lower_position_limit
+        self.record.upper_position_limit[:] = self.arm.model.upper_position_limit
         self.record.velocity_limit[:] = self.arm.model.velocity_limit
         self.record.acceleration_limit[:] = self.arm.acceleration_limit
         self._state = np.zeros(1 + 2 * nv)
@@ -55,7 +59,7 @@ class Engine:
         kernels.prepare(dynamics, control, state)
         kernels.tick(dynamics, control, state)
         kernels.sense(dynamics, control, state)
-        kernels.actuate(dynamics, control)
+        kernels.actuate(dynamics, control, state)
         scratch.record.path = POSE_PATH
         kernels.start_path(dynamics, control)
         kernels.step(dynamics, control, state)
@@ -123,13 +127,14 @@ class Engine:
             frame_acceleration_reference=record.acceleration_reference,
         )
         record.acceleration[:] = self._law.acceleration(view)
-        kernels.actuate(self._dynamics, self._control)
+        kernels.actuate(self._dynamics, self._control, self._state)
 
     # --- What it runs ---------------------------------------------------------------------
 
     def install(self, law: Law, start: Start, plan: Plan) -> None:
         """Run a law from a start along its plan."""
         self.write_figures(law)
+        settle_gains(self.record)
         install_path(self.record, plan.path)
         install_start(self.record, start.time, start.q, start.v)
         if self._has_joint_reference:
@@ -144,6 +149,8 @@ class Engine:
         record.delay = config.delay_steps
         record.observer_gain = config.observer_gain
         record.torque_rate_limit[:] = config.torque_rate_limit
+        record.speed_scale = config.speed_scale
+        record.position_margin = config.position_margin
         config.gains.write(record)
         law.write(record)
 
@@ -198,6 +205,12 @@ class Engine:
         else:
             T_world_tool = self.arm.placement(self.position_reference)
         return self.arm.T_world_base.inverse() @ T_world_tool
+
+    @property
+    def torque_terms(self) -> dict[str, NDArray[np.float64]]:
+        """The parts of the torque by name, each (nv,)."""
+        M, nle = kernels.mass_matrix_of(self._dynamics), kernels.nle_of(self._dynamics)
+        return torque_terms(self.record, M, nle, kernels.gravity_of(self._dynamics))
 
     @property
     def _has_joint_reference(self) -> bool:

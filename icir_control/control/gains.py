@@ -91,9 +91,9 @@ class Gains:
         )
 
     def write(self, record: np.record) -> None:
-        """Write the gains into the record."""
-        record.joint_kp[:], record.joint_kd[:] = self.joint_kp, self.joint_kd
-        record.task_kp[:], record.task_kd[:] = self.task_kp, self.task_kd
+        """Write the gains into the record, as goals."""
+        record.joint_kp_goal[:], record.joint_kd_goal[:] = self.joint_kp, self.joint_kd
+        record.task_kp_goal[:], record.task_kd_goal[:] = self.task_kp, self.task_kd
 
 
 def _damping(kd: NDArray[np.float64], kp: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -73,11 +73,10 @@ def plan_pose_motion(
     profile: str,
     singularity: float,
     singularity_damping: float,
-    speed_scale: float = 1.0,
 ) -> Plan:
     """Plan a straight motion of the end effector to rest at a goal.
 
-    The motion is rehearsed kinematically, tick by tick, before anything moves.
+    The motion is rehearsed kinematically, tick by tick at full speed, before anything moves.
 
     Args:
         arm: The arm.
@@ -88,7 +87,6 @@ def plan_pose_motion(
         singularity: Smallest singular value of the Jacobian below which the inverse is damped,
             and below which no motion starts.
         singularity_damping: Its damping.
-        speed_scale: Share of the path's own speed.
 
     Raises:
         RefusedError: A start in a singularity, a goal out of reach, or a way past a joint limit.
@@ -102,7 +100,6 @@ def plan_pose_motion(
     record.velocity_limit[:] = arm.model.velocity_limit
     record.acceleration_limit[:] = arm.acceleration_limit
     record.singularity, record.singularity_damping = singularity, singularity_damping
-    record.speed_scale = speed_scale
     install_path(record, path)
     install_start(record, start.time, start.q, start.v)
     least = arm.smallest_singular_value(start.q)
@@ -115,7 +112,7 @@ def plan_pose_motion(
     upper = np.maximum(arm.model.upper_position_limit, start.q)
     outcome = np.empty(6)
     kernels.rehearse(arm.data.buffer, control, lower, upper, outcome)
-    return Plan(path, _judge(arm, path, outcome, duration / speed_scale))
+    return Plan(path, _judge(arm, path, outcome, duration))
 
 
 def _judge(arm: Arm, path: SE3Trajectory, outcome: NDArray[np.float64], expected: float) -> str:

@@ -10,11 +10,12 @@ from icir_control.control.kernels.tick import (
     step,
     tick,
 )
-from icir_control.dynamics.kernels import mass_matrix_of, nle_of, terms
+from icir_control.dynamics.kernels import gravity_of, mass_matrix_of, nle_of, terms
 
 __all__ = [
     'actuate',
     'advance_reference',
+    'gravity_of',
     'mass_matrix_of',
     'nle_of',
     'prepare',

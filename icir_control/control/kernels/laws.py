@@ -32,7 +32,7 @@ SLOWEST_MODE = 0.1
 def gravity_law(record: np.record, v: np.ndarray) -> None:
     """Write ddq = -d v: bias compensation, with a rate at which motion dies away."""
     for i in range(v.shape[0]):
-        record.acceleration[i] = -record.damping_rate * v[i]
+        record.acceleration[i] = -record.damping_rate[0] * v[i]
 
 
 @kernel
@@ -95,7 +95,7 @@ def float_law(record: np.record, M: np.ndarray, v: np.ndarray) -> None:
     for i in range(6):
         feedback = record.task_kd[i] * (record.twist_reference[i] - record.twist[i])
         if i < 3:
-            goal[i] = record.damping_rate * (record.twist_reference[i] - record.twist[i])
+            goal[i] = record.damping_rate[0] * (record.twist_reference[i] - record.twist[i])
         else:
             goal[i] = record.task_kp[i] * goal[i] + feedback
         goal[i] += record.acceleration_reference[i] - record.drift[i]
@@ -111,7 +111,8 @@ def impedance_law(record: np.record, M: np.ndarray, v: np.ndarray) -> None:
     The damping follows the inertia that the arm shows, Lambda = (J M^-1 J^T)^-1 (Khatib 1987), so
     that each mode of Lambda e'' + D e' + K e = 0 has the ratio zeta: with S = K^1/2 Lambda^-1
     K^1/2 it is D = K^1/2 (2 zeta S^-1/2) K^1/2 (Albu-Schaeffer et al. 2003, without an inverse
-    of Lambda^-1, which is singular where J is).
+    of Lambda^-1, which is singular where J is). A damping matrix that is given adds to it, and a
+    reference wrench is what the arm presses with where it is held.
     """
     n = v.shape[0]
     root, wrench, S = record.six_more, record.wrench, record.square
@@ -133,10 +134,14 @@ def impedance_law(record: np.record, M: np.ndarray, v: np.ndarray) -> None:
             S[i, j] *= root[i] * root[j]
     eigenvectors = record.vectors
     symmetric_eigen(S, eigenvectors)
-    # Along the modes: 2 zeta S^-1/2 (K^1/2 nu), and then K^1/2 of it beside the spring's K e.
+    # The spring's K e, a given damping's D nu, and the wrench that is asked for at rest.
+    for i in range(6):
+        record.six[i] = record.stiffness[i] * record.six[i] + record.reference_wrench[i]
+        for j in range(6):
+            record.six[i] += record.damping[i, j] * wrench[j]
+    # Along the modes: 2 zeta S^-1/2 (K^1/2 nu), and then K^1/2 of it.
     for i in range(6):
         wrench[i] *= root[i]
-        record.six[i] *= record.stiffness[i]
     for k in range(6):
         rate = 0.0
         for i in range(6):
@@ -196,6 +201,7 @@ def resolve(record: np.record, M: np.ndarray, goal: np.ndarray) -> None:
     """
     J, rows, A = record.jacobian, record.rows, record.square
     nv = J.shape[1]
+    record.posture_acceleration[:] = record.acceleration
     weighted = nv > 6
     if weighted:
         inverse_inertia_rows(M, J, rows, record.inertia)

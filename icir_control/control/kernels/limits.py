@@ -1,8 +1,37 @@
-"""What the motors may give: effort with the direction of acceleration kept, and its rate."""
+"""What joints and motors allow: a distance from position limits, effort, and its rate."""
 
 import numpy as np
 
 from icir_control.compiled import kernel
+
+LIMIT_STIFFNESS = 200.0
+"""[1/s^2] Of the repulsion from a position limit."""
+
+
+@kernel
+def keep_off_limits(record: np.record, state: np.ndarray) -> None:
+    """Add to the acceleration what keeps a yielding arm off its position limits.
+
+    Within the margin of a limit, at a depth x: ddq -= k x + 2 sqrt(k) (x / margin) v, the second
+    only on the way to the limit.
+
+    Args:
+        record: Holds the acceleration, the limits and the margin.
+        state: (1 + 2 nv,): time, q, v.
+    """
+    margin = record.position_margin
+    if margin <= 0.0:
+        return
+    n = record.acceleration.shape[0]
+    damping = 2.0 * np.sqrt(LIMIT_STIFFNESS) / margin
+    for i in range(n):
+        q, v = state[1 + i], state[1 + n + i]
+        above = q - (record.upper_position_limit[i] - margin)
+        below = (record.lower_position_limit[i] + margin) - q
+        if above > 0.0:
+            record.acceleration[i] -= above * (LIMIT_STIFFNESS + damping * max(v, 0.0))
+        elif below > 0.0:
+            record.acceleration[i] += below * (LIMIT_STIFFNESS + damping * max(-v, 0.0))
 
 
 @kernel

@@ -26,6 +26,18 @@ LONGEST_DELAY = 3
 """Control periods from a command to its effect that a prediction can bridge."""
 
 
+def gain_sizes(nv: int) -> tuple[tuple[str, int], ...]:
+    """Return the names and lengths of the gains, which never jump while a law runs."""
+    return (
+        ('joint_kp', nv),
+        ('joint_kd', nv),
+        ('task_kp', 6),
+        ('task_kd', 6),
+        ('stiffness', 6),
+        ('damping_rate', 1),
+    )
+
+
 def record_dtype(nv: int) -> np.dtype:
     """Return the layout for an arm of nv degrees of freedom; lengths are fixed by it."""
     joints = (nv,)
@@ -54,14 +66,12 @@ def record_dtype(nv: int) -> np.dtype:
                 ('posture_rate', 'f8'),
                 ('limited', 'i8'),
                 ('off_path', 'f8'),
-                # Figures of the laws.
-                ('joint_kp', 'f8', joints),
-                ('joint_kd', 'f8', joints),
-                ('task_kp', 'f8', (6,)),
-                ('task_kd', 'f8', (6,)),
-                ('damping_rate', 'f8'),
-                ('stiffness', 'f8', (6,)),
+                # Figures of the laws; the first go to their goals little by little.
+                *((name, 'f8', (n,)) for name, n in gain_sizes(nv)),
+                *((f'{name}_goal', 'f8', (n,)) for name, n in gain_sizes(nv)),
                 ('damping_ratio', 'f8'),
+                ('damping', 'f8', (6, 6)),
+                ('reference_wrench', 'f8', (6,)),
                 ('base_axes', 'i8'),
                 ('axes', 'f8', (3, 3)),
                 ('singularity', 'f8'),
@@ -70,6 +80,9 @@ def record_dtype(nv: int) -> np.dtype:
                 ('torque_rate_limit', 'f8', joints),
                 ('velocity_limit', 'f8', joints),
                 ('acceleration_limit', 'f8', joints),
+                ('lower_position_limit', 'f8', joints),
+                ('upper_position_limit', 'f8', joints),
+                ('position_margin', 'f8'),
                 # What the model does not know.
                 ('delay', 'i8'),
                 ('pending', 'f8', (LONGEST_DELAY, nv)),
@@ -100,6 +113,7 @@ def record_dtype(nv: int) -> np.dtype:
                 ('smallest_singular_value', 'f8'),
                 ('singular_direction', 'f8', (6,)),
                 # The answer.
+                ('posture_acceleration', 'f8', joints),
                 ('acceleration', 'f8', joints),
                 ('wrench', 'f8', (6,)),
                 ('torque_unsaturated', 'f8', joints),
@@ -137,11 +151,19 @@ def new_record(nv: int) -> NDArray[np.void]:
     record.torque_rate_limit[:] = np.inf
     record.singular_direction[:] = record.reference_direction[:] = 1.0 / np.sqrt(6.0)
     record.speed_scale = record.path_rate = 1.0
+    record.lower_position_limit[:] = -np.inf
+    record.upper_position_limit[:] = np.inf
     record.velocity_limit[:] = record.acceleration_limit[:] = np.inf
     for pose in (record.pose, record.pose_reference, record.pose_start):
         pose[:3] = np.eye(3)
     record.axes[:] = np.eye(3)
     return array
+
+
+def settle_gains(record: np.record) -> None:
+    """Take the gains over at once, at the start of a law."""
+    for name, _ in gain_sizes(len(record.torque)):
+        record[name][:] = record[f'{name}_goal']
 
 
 def as_pose(placement: SE3) -> NDArray[np.float64]:

@@ -17,11 +17,14 @@ from icir_control.control.kernels.laws import (
     joint_law,
     task_law,
 )
-from icir_control.control.kernels.limits import limit_torque
+from icir_control.control.kernels.limits import keep_off_limits, limit_torque
 from icir_control.control.kernels.linear import smallest_singular_value
 from icir_control.control.kernels.record import FLOAT, GRAVITY, IMPEDANCE, JOINT, TASK
 from icir_control.control.kernels.reference import advance_reference, look_ahead
 from icir_control.dynamics.kernels import frame_terms, mass_matrix_of, nle_of, terms
+
+GAIN_TIME = 0.02
+"""[s] In which a gain goes 63 % of the way to a new value."""
 
 
 @kernel
@@ -48,7 +51,7 @@ def tick(dynamics: np.ndarray, control: np.ndarray, state: np.ndarray) -> None:
         float_law(record, M, v)
     elif record.law == IMPEDANCE:
         impedance_law(record, M, v)
-    actuate(dynamics, control)
+    actuate(dynamics, control, state)
 
 
 @kernel
@@ -66,6 +69,25 @@ def sense(dynamics: np.ndarray, control: np.ndarray, state: np.ndarray) -> None:
         record.jacobian, record.singular_direction, record.square, record.six
     )
     record.wrench[:] = 0.0
+    _approach_gains(record)
+
+
+@kernel
+def _approach_gains(record: np.record) -> None:
+    """Bring the gains nearer to their goals, so that no change of them is a jump of torque."""
+    share = min(record.period / GAIN_TIME, 1.0)
+    _approach(record.joint_kp, record.joint_kp_goal, share)
+    _approach(record.joint_kd, record.joint_kd_goal, share)
+    _approach(record.task_kp, record.task_kp_goal, share)
+    _approach(record.task_kd, record.task_kd_goal, share)
+    _approach(record.stiffness, record.stiffness_goal, share)
+    _approach(record.damping_rate, record.damping_rate_goal, share)
+
+
+@kernel
+def _approach(x: np.ndarray, goal: np.ndarray, share: float) -> None:
+    for i in range(x.shape[0]):
+        x[i] += share * (goal[i] - x[i])
 
 
 @kernel
@@ -85,10 +107,12 @@ def prepare(dynamics: np.ndarray, control: np.ndarray, state: np.ndarray) -> Non
 
 
 @kernel
-def actuate(dynamics: np.ndarray, control: np.ndarray) -> None:
+def actuate(dynamics: np.ndarray, control: np.ndarray, state: np.ndarray) -> None:
     """Write tau = M ddq + nle + J^T f - r (computed torque), and what the motors give of it."""
     record = control[0]
     M, nle = mass_matrix_of(dynamics), nle_of(dynamics)
+    if not record.feeds_back:
+        keep_off_limits(record, state)
     for i in range(M.shape[0]):
         tau = nle[i] - record.compensation[i]
         for j in range(M.shape[0]):

@@ -5,6 +5,7 @@ from importlib import import_module
 from icir_control.control.law import Law
 from icir_control.control.laws.float import Float
 from icir_control.control.laws.gravity import Gravity
+from icir_control.control.laws.hold import Hold
 from icir_control.control.laws.impedance import Impedance
 from icir_control.control.laws.joint import Joint
 from icir_control.control.laws.task import Task
@@ -16,6 +17,7 @@ LAWS: dict[str, type[Law]] = {
     'task': Task,
     'float': Float,
     'impedance': Impedance,
+    'hold': Hold,
 }
 """The package's own, by the name that a configuration gives them."""
 

@@ -31,4 +31,4 @@ class Gravity(Law):
 
     def write(self, record: np.record) -> None:
         """Write the damping rate."""
-        record.damping_rate = self.figures['damping_rate']
+        record.damping_rate_goal[:] = self.figures['damping_rate']

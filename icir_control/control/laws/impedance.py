@@ -1,9 +1,11 @@
 """Impedance: the end effector on a spring and damper, with the arm's own inertia."""
 
-from typing import ClassVar
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 import numpy as np
 
+from icir_control.control.arm import Arm
 from icir_control.control.figure import Figure
 from icir_control.control.kernels.record import IMPEDANCE
 from icir_control.control.law import Law, Plan, Start
@@ -16,6 +18,7 @@ from icir_control.control.laws.common import (
     write_singularity,
 )
 from icir_control.control.motion import plan_pose_motion
+from icir_control.errors import ConfigurationError
 from icir_control.spatial import SE3
 from icir_control.trajectory import SE3Trajectory
 
@@ -47,6 +50,26 @@ class Impedance(Law):
             lower=0.0,
             upper=10.0,
         ),
+        Figure(
+            'damping',
+            'float_array',
+            [],
+            'N s/m, N m s/rad',
+            'instead of the ratio: one figure for each axis, or the 36 of a matrix by rows',
+            lower=-1e5,
+            upper=1e5,
+            may_be_empty=True,
+        ),
+        Figure(
+            'reference_wrench',
+            'float_array',
+            [0.0, 0.0, 0.0, 0.0, 0.0, 0.0],
+            'N, N m',
+            'with which the arm presses against what holds it',
+            lower=-1e3,
+            upper=1e3,
+            length=6,
+        ),
         Figure('axes', 'string', 'base', '', 'whose axes they are', choices=('base', 'tool')),
         STOP_TIME,
         DURATION,
@@ -55,6 +78,29 @@ class Impedance(Law):
         SINGULARITY_DAMPING,
     )
     CODE = IMPEDANCE
+
+    def __init__(self, arm: Arm, figures: Mapping[str, Any]) -> None:
+        """Check the damping.
+
+        Raises:
+            ConfigurationError: Neither 6 nor 36 numbers, or a matrix that would feed energy in.
+        """
+        super().__init__(arm, figures)
+        given = figures['damping']
+        if len(given) not in (0, 6, 36):
+            raise ConfigurationError(
+                f'damping has {len(given)} numbers; expected none, 6, or 36 for a matrix'
+            )
+        self.damping = np.zeros((6, 6))
+        if len(given) == 6:
+            self.damping = np.diag(given)
+        elif len(given) == 36:
+            self.damping = np.reshape(given, (6, 6))
+        if np.linalg.eigvalsh(self.damping + self.damping.T)[0] < -1e-9:
+            raise ConfigurationError(
+                f'damping = {np.asarray(given).tolist()} would feed energy in; expected a matrix '
+                'with a symmetric part that has no negative eigenvalue'
+            )
 
     def plan(self, start: Start) -> Plan:
         """Rest where the arm is, or where its motion has come to rest."""
@@ -76,8 +122,11 @@ class Impedance(Law):
 
     def write(self, record: np.record) -> None:
         """Write stiffness, damping and axes."""
-        record.stiffness[:] = self.figures['stiffness']
-        record.damping_ratio = self.figures['damping_ratio']
+        given = self.figures['damping']
+        record.stiffness_goal[:] = self.figures['stiffness']
+        record.damping_ratio = 0.0 if len(given) else self.figures['damping_ratio']
+        record.damping[:] = self.damping
+        record.reference_wrench[:] = self.figures['reference_wrench']
         record.base_axes = self.figures['axes'] == 'base'
         record.axes[:] = self.arm.T_world_base.rotation
         write_singularity(
