@@ -211,7 +211,7 @@ def test_a_joint_target_moves_the_reference(controller, source):
     source.stamp_ns += 10_000 * MILLISECOND
     source.observer.spin_until(
         lambda: (
-            source.hold(goal) and references and stamp_of(references[-1]) > 10_000 * MILLISECOND
+            source.hold(goal) and references and stamp_of(references[-1]) > 10_010 * MILLISECOND
         )
     )
     np.testing.assert_allclose(references[-1].position, goal, atol=1e-12)

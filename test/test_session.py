@@ -47,7 +47,7 @@ def test_the_typed_session(ros_graph):
 
     before = session.tool
     press(keyboard, 'k', 'down')
-    session.wait(4.0)
+    session.wait(2.5)
     moved = session.tool.translation - before.translation
     np.testing.assert_allclose(moved, [0.0, 0.0, -0.05], rtol=0, atol=5e-5)
     assert turned(before, session.tool) < 1e-4
@@ -55,17 +55,17 @@ def test_the_typed_session(ros_graph):
     before = session.tool
     press(keyboard, 'v', 'float')
     session.push((0.0, 0.0, 10.0), hold=1.0)
-    session.wait(4.0)
+    session.wait(2.5)
     assert 0.015 <= np.linalg.norm(session.tool.translation - before.translation) <= 0.25
     assert turned(before, session.tool) < 5e-3
 
     press(keyboard, 'h', 'home')
-    session.wait(4.0)
+    session.wait(2.5)
     press(keyboard, 'i', 'impedance')
     rest = session.tool
     for axis in np.eye(3):
         session.push(tuple(5.0 * axis), hold=60.0)  # a newer push takes the place of an older one
-        session.wait(8.0)
+        session.wait(2.5)
         deflection = session.tool.translation - rest.translation
         expected = session.tool.rotation @ (5.0 * axis) / STIFFNESS
         np.testing.assert_allclose(deflection, expected, rtol=0, atol=0.05 * 5.0 / STIFFNESS)
@@ -77,7 +77,7 @@ def test_down_is_refused_at_the_limit_and_nothing_moves(ros_graph):
     session = Session(ros_graph)
     keyboard = session.start_keyboard()
     press(keyboard, 'h', 'home')
-    session.wait(4.0)
+    session.wait(2.2)
     start = session.tool.translation[2]
     count, refusal = 0, None
     while not refusal and count < 10:
@@ -86,7 +86,7 @@ def test_down_is_refused_at_the_limit_and_nothing_moves(ros_graph):
         refusal = keyboard.wait_for(r'(?m)^down( refused: .*)?$', start=seen).group(1)
         if not refusal:
             count += 1
-            session.wait(2.5)
+            session.wait(2.2)
     assert 3 <= count <= 8
     assert re.search('joint_3|singular', refusal), refusal
     assert session.tool.translation[2] == pytest.approx(start - 0.05 * count, abs=1e-4)
