@@ -2,14 +2,6 @@
 
 from icir_control.control.figure import PER_JOINT, Figure
 
-MODEL = Figure(
-    'model',
-    'string',
-    'package://icir_control/urdf/gen3_6dof.urdf',
-    description='URDF of the robot, a path or a package:// URI',
-    running=False,
-)
-
 FIGURES = (
     Figure('base_frame', 'string', 'base_link', description='root frame', running=False),
     Figure(

@@ -62,5 +62,5 @@ class FreeRunningLoop(Loop):
             self._stand(now)
 
     def _look_for_first(self, now: float) -> None:
-        if not self.gate.has_admitted and now - self._published_at >= self._timeout:
+        if not self.gate.has_admitted and now - self._states.published_at >= self._timeout:
             self._fall_silent('time stands still until the first one')

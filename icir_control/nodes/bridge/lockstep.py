@@ -24,6 +24,5 @@ class LockstepLoop(Loop):
             self._take()
 
     def _look_for_silence(self, now: float) -> None:
-        is_late = now - self._published_at >= self._timeout
-        if is_late and not self.gate.is_answered and not self.is_paused:
+        if self._is_wanted and now - self._states.published_at >= self._timeout:
             self._fall_silent('time stands still')

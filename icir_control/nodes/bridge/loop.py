@@ -1,7 +1,6 @@
 """What lockstep and free-running share: publish a state, take its answer, step the world."""
 
 import math
-import secrets
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -14,13 +13,10 @@ from icir_control.nodes.bridge.gate import CommandGate
 from icir_control.nodes.bridge.housekeeping import Housekeeping
 from icir_control.nodes.bridge.pacer import Pacer
 from icir_control.nodes.bridge.pushes import PushSchedule
+from icir_control.nodes.bridge.state_output import StateOutput
 from icir_control.nodes.bridge.statistics import Statistics
 from icir_control.nodes.transport import JointStatePublisher, JointStateSubscription, Waiter
 from icir_control.simulation import World
-
-# How often a state is published again while it waits for its answer [s of wall time].
-REPEAT_PERIOD = 0.1
-_TOKEN_BYTES = 8
 
 
 class Log(Protocol):
@@ -95,7 +91,7 @@ class Loop(ABC):
         self.rival = ''
         self.divergence = ''
         self.is_silent = False
-        self._states = states
+        self._states = StateOutput(world, states)
         self._commands = commands
         self._waiter = waiter
         self._timeout = command_timeout
@@ -103,14 +99,10 @@ class Loop(ABC):
         self._missing = missing
         self._log = log
         count = len(world.joint_names)
-        self._position, self._velocity, self._effort = np.zeros((3, count))
         self._torque = np.zeros(count)
         self._load = np.zeros(count)
+        self._is_unexamined = False
         self._inverse_limit = 1.0 / np.maximum(world.effort_limit, np.finfo(float).tiny)
-        self._token = ''
-        self._published_at = 0.0
-        self._repeat_due = 0.0
-        self._is_repeated = False
         self._step_done: Callable[[bool], None] | None = None
         self._step_deadline = 0.0
 
@@ -119,20 +111,14 @@ class Loop(ABC):
         """Why no command counts, in words; empty when it does."""
         return self.divergence or self.rival
 
-    @property
-    def token(self) -> str:
-        """What tells this run's states from those of any other."""
-        return self._token
-
     def open_run(self) -> None:
         """Begin a run: publish its first state under a new token; time waits for a command."""
-        now = time.monotonic()
-        self._token = secrets.token_hex(_TOKEN_BYTES)
-        self.gate.open_run(self._token, self.world.time_ns)
-        self.pacer.restart(now)
+        self._states.open_run()
+        self.gate.open_run(self._states.token, self.world.time_ns)
+        self.pacer.restart(time.monotonic())
         self.divergence = ''
         self.is_silent = False
-        self._publish()
+        self._states.publish()
 
     def reset(self) -> None:
         """Begin a run from the initial configuration, at rest; simulation time goes on."""
@@ -200,12 +186,9 @@ class Loop(ABC):
             return
         # A copy: what is taken next may not be admitted.
         self._torque[:] = commands.effort
-        # One product tells of most commands that they are within all limits.
-        load = np.multiply(self._torque, self._inverse_limit, out=self._load)
-        if load.dot(load) > 1.0 and np.abs(load).max() > 1.0:
-            self.statistics.saturated += 1
+        self._is_unexamined = True
         if self.gate.is_answered:
-            self.statistics.note_trip(time.monotonic() - self._published_at)
+            self.statistics.note_trip(time.monotonic() - self._states.published_at)
         if self.is_silent:
             self.is_silent = False
             self._log.info('commands are back')
@@ -227,37 +210,25 @@ class Loop(ABC):
             return
         self.pacer.begin_tick(now)
         self.gate.advance(world.time_ns)
-        self._publish()
+        self._states.publish()
+        # From here on the controller is at work, and nobody waits for us.
+        if self._is_unexamined:
+            self._examine_command()
         if self._step_done is not None:
             self._finish_step(True)
 
-    def _publish(self) -> None:
-        """Publish the present state for the first time."""
-        self._is_repeated = False
-        self.world.read(self._position, self._velocity, self._effort)
-        self._send()
-        self._published_at = now = time.monotonic()
-        self._repeat_due = now + REPEAT_PERIOD
-
-    def _repeat(self, now: float) -> None:
-        """Publish the present state again, under the same header."""
-        if self._is_wanted and not self._is_repeated:
-            self._is_repeated = True
-            self.statistics.missed += 1
-        self._send()
-        self._repeat_due = now + REPEAT_PERIOD
-
-    def _send(self) -> None:
-        self._states.publish(
-            self.world.time_ns, self._token, self._position, self._velocity, self._effort
-        )
+    def _examine_command(self) -> None:
+        """Count the newest command if it is beyond a limit of the plant."""
+        self._is_unexamined = False
+        # One product tells of most commands that they are within all limits.
+        load = np.multiply(self._torque, self._inverse_limit, out=self._load)
+        if load.dot(load) > 1.0 and np.abs(load).max() > 1.0:
+            self.statistics.saturated += 1
 
     @property
     def _is_wanted(self) -> bool:
         """Whether nothing but the answer to the present state is missing."""
-        return self.gate.has_admitted and not (
-            self.gate.is_answered or self.is_paused or self.rival or self.divergence
-        )
+        return not (self.gate.is_answered or self.is_paused or self.obstacle)
 
     @property
     def _may_move(self) -> bool:
@@ -269,10 +240,11 @@ class Loop(ABC):
         """Let time stand still: repeat the state when that is due, else wait for commands."""
         if self._step_done is not None and now >= self._step_deadline:
             self._finish_step(False)
-        if now >= self._repeat_due:
-            self._repeat(now)
-            return
-        if self._waiter.wait(min(self._repeat_due, self.housekeeping.due) - now):
+        states = self._states
+        if now >= states.repeat_due:
+            if states.repeat(now) and self._is_wanted and self.gate.has_admitted:
+                self.statistics.missed += 1
+        elif self._waiter.wait(min(states.repeat_due, self.housekeeping.due) - now):
             self._take()
 
     def _fall_silent(self, consequence: str) -> None:

@@ -1,8 +1,6 @@
 """The node `mujoco_bridge`: the plant behind two topics."""
 
 import gc
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 from rclpy.node import Node
@@ -12,16 +10,15 @@ from icir_control.nodes.bridge import clock, diagnostics
 from icir_control.nodes.bridge.clock import ClockPublisher
 from icir_control.nodes.bridge.config import config_from, read_config
 from icir_control.nodes.bridge.diagnostics import BridgeDiagnostics
-from icir_control.nodes.bridge.figures import MODEL
 from icir_control.nodes.bridge.free_running import FreeRunningLoop
 from icir_control.nodes.bridge.lockstep import LockstepLoop
 from icir_control.nodes.bridge.rivals import RivalWatch
 from icir_control.nodes.bridge.self_check import check_model
 from icir_control.nodes.bridge.services import SimulationServices
 from icir_control.nodes.bridge.wrench import WrenchInput
-from icir_control.nodes.model_file import find_model_file
+from icir_control.nodes.model_file import MODEL, find_model_file
 from icir_control.nodes.parameters import Parameters
-from icir_control.nodes.process import StopRequest
+from icir_control.nodes.process import StopRequest, collector_off
 from icir_control.nodes.transport import JointStatePublisher, JointStateSubscription, Waiter
 from icir_control.simulation import World, open_viewer
 
@@ -134,7 +131,7 @@ class MujocoBridge:
         """
         self._announce()
         stop.defer()
-        with _collector_off():
+        with collector_off():
             self._loop.open_run()
             while not stop:
                 self._loop.turn()
@@ -184,16 +181,3 @@ class MujocoBridge:
         rejected = self._commands.last_rejection
         reason = f'; rejected: {rejected}' if rejected else ''
         return f'{", ".join(commanders)} does not answer on {topic}{reason}'
-
-
-@contextmanager
-def _collector_off() -> Iterator[None]:
-    """Keep Python's garbage collector from running by itself."""
-    gc.collect()
-    gc.freeze()
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.enable()
-        gc.unfreeze()

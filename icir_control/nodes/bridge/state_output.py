@@ -1,0 +1,69 @@
+"""The state of the arm as it goes out: once when it is new, and again while time stands still."""
+
+import secrets
+import time
+
+import numpy as np
+
+from icir_control.nodes.transport import JointStatePublisher
+from icir_control.simulation import World
+
+# How often a state is published again while it waits for its answer [s of wall time].
+REPEAT_PERIOD = 0.1
+_TOKEN_BYTES = 8
+
+
+class StateOutput:
+    """Publishes the world's state under the token of the run.
+
+    Attributes:
+        token: What tells this run's states from those of any other.
+        published_at: Wall time at which the present state was published first [s, monotonic].
+        repeat_due: Wall time at which it is to be published again [s, monotonic].
+    """
+
+    def __init__(self, world: World, publisher: JointStatePublisher) -> None:
+        """Keep world and publisher.
+
+        Args:
+            world: Whose state goes out.
+            publisher: Where it goes.
+        """
+        self._world = world
+        self._publisher = publisher
+        self._position, self._velocity, self._effort = np.zeros((3, len(world.joint_names)))
+        self.token = ''
+        self.published_at = 0.0
+        self.repeat_due = 0.0
+        self._is_repeated = False
+
+    def open_run(self) -> None:
+        """Take a new token."""
+        self.token = secrets.token_hex(_TOKEN_BYTES)
+
+    def publish(self) -> None:
+        """Publish the present state for the first time."""
+        self._world.read(self._position, self._velocity, self._effort)
+        self._send()
+        self._is_repeated = False
+        self.published_at = now = time.monotonic()
+        self.repeat_due = now + REPEAT_PERIOD
+
+    def repeat(self, now: float) -> bool:
+        """Publish the present state again, under the same header.
+
+        Args:
+            now: Wall time [s, monotonic].
+
+        Returns:
+            Whether this is its first repetition.
+        """
+        is_first, self._is_repeated = not self._is_repeated, True
+        self._send()
+        self.repeat_due = now + REPEAT_PERIOD
+        return is_first
+
+    def _send(self) -> None:
+        self._publisher.publish(
+            self._world.time_ns, self.token, self._position, self._velocity, self._effort
+        )
