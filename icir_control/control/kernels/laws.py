@@ -13,6 +13,7 @@ from icir_control.control.kernels.linear import (
     inverse_inertia_rows,
     product,
     rows_product,
+    solve,
     symmetric_eigen,
 )
 from icir_control.control.kernels.record import FEED_FORWARD
@@ -129,16 +130,16 @@ def impedance_law(record: np.record, M: np.ndarray, v: np.ndarray) -> None:
         _turn(record.turn, True, S[i])
     for j in range(6):
         _turn(record.turn, True, S[:, j])
+    # The spring's K e, the wrench that is asked for at rest, and a given damping's D nu.
+    for i in range(6):
+        record.six[i] = record.stiffness[i] * record.six[i] + record.reference_wrench[i]
+    if record.has_damping:
+        _add_given_damping(record, S, wrench, record.six)
     for i in range(6):
         for j in range(6):
             S[i, j] *= root[i] * root[j]
     eigenvectors = record.vectors
     symmetric_eigen(S, eigenvectors)
-    # The spring's K e, a given damping's D nu, and the wrench that is asked for at rest.
-    for i in range(6):
-        record.six[i] = record.stiffness[i] * record.six[i] + record.reference_wrench[i]
-        for j in range(6):
-            record.six[i] += record.damping[i, j] * wrench[j]
     # Along the modes: 2 zeta S^-1/2 (K^1/2 nu), and then K^1/2 of it.
     for i in range(6):
         wrench[i] *= root[i]
@@ -156,6 +157,27 @@ def impedance_law(record: np.record, M: np.ndarray, v: np.ndarray) -> None:
         record.acceleration[i] = -REST_RATE * v[i]
     root[:] = 0.0
     resolve(record, M, root)
+
+
+@kernel
+def _add_given_damping(
+    record: np.record, mobility: np.ndarray, rate: np.ndarray, wrench: np.ndarray
+) -> None:
+    """Add D nu' to a wrench, nu' the rate at the end of the period: (1 + h Lambda^-1 D) nu' = nu.
+
+    Taken at its beginning, a damping above inertia / h would shake the arm.
+    """
+    D, B, x = record.damping, record.vectors, record.rate
+    for i in range(6):
+        x[i] = rate[i]
+        for j in range(6):
+            B[i, j] = 1.0 if i == j else 0.0
+            for k in range(6):
+                B[i, j] += record.period * mobility[i, k] * D[k, j]
+    solve(B, x)
+    for i in range(6):
+        for j in range(6):
+            wrench[i] += D[i, j] * x[j]
 
 
 @kernel

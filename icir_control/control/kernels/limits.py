@@ -4,16 +4,16 @@ import numpy as np
 
 from icir_control.compiled import kernel
 
-LIMIT_STIFFNESS = 200.0
-"""[1/s^2] Of the repulsion from a position limit."""
+LIMIT_STIFFNESS = 1000.0
+"""[1/s^2] Of the repulsion at a position limit; it grows from nothing at the margin's edge."""
 
 
 @kernel
 def keep_off_limits(record: np.record, state: np.ndarray) -> None:
     """Add to the acceleration what keeps a yielding arm off its position limits.
 
-    Within the margin of a limit, at a depth x: ddq -= k x + 2 sqrt(k) (x / margin) v, the second
-    only on the way to the limit.
+    Within the margin m of a limit, at a depth x: ddq -= (x / m) (k x + 2 sqrt(k) v), the second
+    part only on the way to the limit.
 
     Args:
         record: Holds the acceleration, the limits and the margin.
@@ -23,15 +23,19 @@ def keep_off_limits(record: np.record, state: np.ndarray) -> None:
     if margin <= 0.0:
         return
     n = record.acceleration.shape[0]
-    damping = 2.0 * np.sqrt(LIMIT_STIFFNESS) / margin
+    damping = 2.0 * np.sqrt(LIMIT_STIFFNESS)
     for i in range(n):
         q, v = state[1 + i], state[1 + n + i]
         above = q - (record.upper_position_limit[i] - margin)
         below = (record.lower_position_limit[i] + margin) - q
         if above > 0.0:
-            record.acceleration[i] -= above * (LIMIT_STIFFNESS + damping * max(v, 0.0))
+            record.acceleration[i] -= (
+                above / margin * (LIMIT_STIFFNESS * above + damping * max(v, 0.0))
+            )
         elif below > 0.0:
-            record.acceleration[i] += below * (LIMIT_STIFFNESS + damping * max(-v, 0.0))
+            record.acceleration[i] += (
+                below / margin * (LIMIT_STIFFNESS * below + damping * max(-v, 0.0))
+            )
 
 
 @kernel

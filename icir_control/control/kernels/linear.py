@@ -51,6 +51,29 @@ def cholesky_solve(L: np.ndarray, x: np.ndarray) -> None:
 
 
 @kernel
+def solve(A: np.ndarray, x: np.ndarray) -> None:
+    """Replace x by the solution of A x' = x; A (n, n) is overwritten (Gauss, partial pivots)."""
+    n = A.shape[0]
+    for k in range(n):
+        pivot = k
+        for i in range(k + 1, n):
+            if abs(A[i, k]) > abs(A[pivot, k]):
+                pivot = i
+        for j in range(n):
+            A[k, j], A[pivot, j] = A[pivot, j], A[k, j]
+        x[k], x[pivot] = x[pivot], x[k]
+        for i in range(k + 1, n):
+            factor = A[i, k] / A[k, k]
+            for j in range(k, n):
+                A[i, j] -= factor * A[k, j]
+            x[i] -= factor * x[k]
+    for i in range(n - 1, -1, -1):
+        for j in range(i + 1, n):
+            x[i] -= A[i, j] * x[j]
+        x[i] /= A[i, i]
+
+
+@kernel
 def product(A: np.ndarray, x: np.ndarray, y: np.ndarray) -> None:
     """Write y = A x."""
     for i in range(A.shape[0]):

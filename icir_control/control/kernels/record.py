@@ -70,6 +70,7 @@ def record_dtype(nv: int) -> np.dtype:
                 *((name, 'f8', (n,)) for name, n in gain_sizes(nv)),
                 *((f'{name}_goal', 'f8', (n,)) for name, n in gain_sizes(nv)),
                 ('damping_ratio', 'f8'),
+                ('has_damping', 'i8'),
                 ('damping', 'f8', (6, 6)),
                 ('reference_wrench', 'f8', (6,)),
                 ('base_axes', 'i8'),
@@ -124,6 +125,7 @@ def record_dtype(nv: int) -> np.dtype:
                 # Scratch.
                 ('six', 'f8', (6,)),
                 ('six_more', 'f8', (6,)),
+                ('rate', 'f8', (6,)),
                 ('joints', 'f8', joints),
                 ('square', 'f8', (6, 6)),
                 ('vectors', 'f8', (6, 6)),

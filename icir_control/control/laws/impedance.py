@@ -125,6 +125,7 @@ class Impedance(Law):
         given = self.figures['damping']
         record.stiffness_goal[:] = self.figures['stiffness']
         record.damping_ratio = 0.0 if len(given) else self.figures['damping_ratio']
+        record.has_damping = len(given) > 0
         record.damping[:] = self.damping
         record.reference_wrench[:] = self.figures['reference_wrench']
         record.base_axes = self.figures['axes'] == 'base'

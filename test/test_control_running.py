@@ -1,0 +1,204 @@
+"""What a user changes, adds and reads while the controller runs."""
+
+import numpy as np
+import pytest
+from closed_loop import HOME, READY, ClosedLoop, changed, model_of, parameters_of
+from test_control_compliance import TOOL, pushed
+
+from icir_control.control import ControllerConfig, Law, Plan
+from icir_control.errors import ConfigurationError
+from icir_control.simulation import Plant
+from icir_control.trajectory import JointTrajectory
+
+
+class Spring(Law):
+    """A user's own law: soft springs to the posture in which it is entered."""
+
+    TRACKS = True
+
+    def plan(self, start):
+        return Plan(JointTrajectory.to_rest(start.time, 1.0, start.q, start.v, start.q))
+
+    def acceleration(self, tick):
+        error = tick.position_reference - tick.q
+        return 100.0 * error + 20.0 * (tick.velocity_reference - tick.v)
+
+
+def with_mode(name: str, **figures) -> dict:
+    parameters = parameters_of()
+    parameters['mode_names'].append(name)
+    parameters['modes'][name] = figures
+    return parameters
+
+
+def test_a_mode_is_added_in_yaml_alone():
+    parameters = with_mode('up', key='u', law='task', translation=[0.0, 0.0, 0.04])
+    loop = ClosedLoop(start=HOME, **parameters)
+    before = loop.placement.translation
+    loop.go('up', 2.5)
+    np.testing.assert_allclose(loop.placement.translation - before, [0, 0, 0.04], atol=1e-9)
+
+
+def test_a_law_of_ones_own_runs():
+    parameters = with_mode('spring', key='p', law=f'{__name__}:Spring')
+    loop = ClosedLoop(start=HOME, **parameters)
+    loop.go('spring', 1.0)
+    np.testing.assert_allclose(loop.q, HOME, atol=1e-9)
+    moved, _ = pushed(loop, np.array([0.0, 3.0, 0.0, 0.0, 0.0, 0.0]), 0.5)
+    assert np.linalg.norm(moved) > 1e-3
+    loop.run(3000)
+    np.testing.assert_allclose(loop.q, HOME, atol=1e-6)
+    loop.go('ready', 2.5)
+    np.testing.assert_allclose(loop.q, READY, atol=1e-9)
+
+
+@pytest.mark.parametrize('mode', ['gravity', 'ready', 'down', 'float', 'impedance'])
+def test_parts_of_the_torque_add_up(mode):
+    loop = ClosedLoop(start=HOME, observer__gain=100.0, plant=Plant(mass_scale=1.05))
+    loop.go('home', 0.3)
+    loop.go(mode, 0.3)
+    terms = loop.controller.torque_terms
+    np.testing.assert_allclose(sum(terms.values()), loop.controller.torque, atol=1e-10)
+    assert np.abs(terms['gravity']).max() > 1.0
+    assert (mode == 'impedance') == (np.abs(terms['compliance']).max() > 0.0)
+    assert (mode in ('ready', 'down')) == (np.abs(terms['inertia']).max() > 0.0)
+    assert np.abs(terms['observer']).max() > 0.0
+
+
+def test_null_space_part_of_the_torque():
+    home = np.radians([0.0, 15.0, 180.0, -130.0, 0.0, 55.0, 90.0])
+    loop = ClosedLoop(robot='gen3_7dof', start=home)
+    loop.go('float', 0.2)
+    loop.world.push('half_arm_2_link', np.array([5.0, 5.0, 0.0, 0.0, 0.0, 0.0]))
+    loop.run(200)
+    terms = loop.controller.torque_terms
+    np.testing.assert_allclose(sum(terms.values()), loop.controller.torque, atol=1e-10)
+    assert np.abs(terms['null_space']).max() > 1e-3
+
+
+def test_gains_changed_at_random_while_moving():
+    """Within a factor of 4, every 10 ms, on an arm 10 % heavier: calm, and never far off."""
+
+    def run(change: bool) -> tuple[float, float]:
+        loop = ClosedLoop(
+            start=HOME,
+            plant=Plant(mass_scale=1.1),
+            joint_gains__kp=[10000.0] * 6,
+            task_gains__kp=[5000.0] * 3 + [12500.0] * 3,
+        )
+        loop.go('home', 1.0)
+        rng = np.random.default_rng(5)
+        worst, jump, before = 0.0, 0.0, None
+        for k in range(6000):
+            if k % 2500 == 0:
+                loop.controller.select('ready' if k % 5000 == 0 else 'home')
+                before = None
+            if change and k % 10 == 0:
+                kp = 10000.0 * 4.0 ** rng.uniform(0.0, 1.0, 6)
+                loop.controller.update({'joint_gains.kp': kp})
+            loop.step()
+            error = loop.recording.q[-1] - loop.recording.q_reference[-1]
+            worst = max(worst, np.abs(error).max())
+            torque = loop.recording.torque_unsaturated[-1]
+            if before is not None:
+                jump = max(jump, (np.abs(torque - before) / loop.model.effort_limit).max())
+            before = torque
+        return worst, jump
+
+    softest, jump_still = run(change=False)
+    error, jump = run(change=True)
+    assert error < 3.0 * softest
+    assert jump < jump_still + 0.02, 'a share of the effort limit, from one tick to the next'
+
+
+def test_speed_scale_stretches_a_motion_and_keeps_its_precision():
+    loop = ClosedLoop(start=HOME, speed_scale=0.5)
+    recording = loop.go('ready', 3.0)
+    assert np.abs(recording.array('q')[-1] - READY).max() > 0.05
+    recording = loop.run(1500)
+    np.testing.assert_allclose(loop.q, READY, atol=1e-10)
+    assert np.abs(recording.array('q') - recording.array('q_reference')).max() < 1e-12
+
+
+def test_speed_scale_changes_in_motion_without_a_jump():
+    loop = ClosedLoop(start=HOME)
+    loop.go('ready', 0.8)
+    torque = [loop.controller.torque_unsaturated.copy()]
+    loop.controller.update({'speed_scale': 0.1})
+    torque += loop.run(1000).torque_unsaturated
+    assert np.abs(np.diff(torque, axis=0)).max() < 1.0
+    loop.controller.update({'speed_scale': 1.0})
+    loop.run(3000)
+    np.testing.assert_allclose(loop.q, READY, atol=1e-10)
+
+
+def test_hold_stops_the_arm_where_it_is():
+    parameters = with_mode('stop', key='s', law='hold')
+    loop = ClosedLoop(start=HOME, **parameters)
+    loop.go('ready', 1.0)
+    speed, q = np.abs(loop.v).max(), loop.q.copy()
+    recording = loop.go('stop', 1.0)
+    assert np.abs(loop.v).max() < 1e-9
+    assert np.abs(loop.q - q).max() <= 0.5 * speed * 0.5 + 2e-3
+    assert np.abs(np.diff(recording.array('torque_unsaturated'), axis=0)).max() < 3.0
+
+
+def test_a_yielding_arm_is_kept_off_its_limits():
+    """Pushed towards joint 3's limit for two seconds it stays inside, without the plant's stop."""
+    start = HOME.copy()
+    start[2] = model_of().upper_position_limit[2] - 0.2
+
+    def deepest(margin: float) -> float:
+        loop = ClosedLoop(start=start, limits__position_margin=margin)
+        wrench = np.array([0.0, 0.0, -12.0, 0.0, 0.0, 0.0])
+        loop.world.push('spherical_wrist_1_link', wrench)
+
+        def push(_: int) -> None:
+            arm, data = loop.controller.config.arm, loop.world.data
+            R = data.body('spherical_wrist_1_link').xmat.reshape(3, 3)
+            loop.world.push(
+                'spherical_wrist_1_link', np.concatenate([R.T @ wrench[:3], [0, 0, 0]])
+            )
+            assert arm.nv == 6
+
+        recording = loop.run(1500, push)
+        return recording.array('q')[:, 2].max()
+
+    limit = model_of().upper_position_limit[2]
+    assert deepest(0.1) < limit
+    assert deepest(0.0) > limit - 0.01
+
+
+def test_reference_wrench_presses():
+    """Held by a stiff hand, the tool presses with what was asked."""
+    loop = ClosedLoop(
+        start=HOME,
+        modes__impedance__reference_wrench=[0.0, 0.0, -8.0, 0.0, 0.0, 0.0],
+    )
+    loop.go('impedance', 0.001)
+    moved, _ = pushed(loop, np.array([0.0, 0.0, 8.0, 0.0, 0.0, 0.0]), 2.0)
+    np.testing.assert_allclose(moved, 0.0, atol=1e-6)
+
+
+@pytest.mark.parametrize('shape', ['axes', 'matrix'])
+def test_damping_that_is_given(shape):
+    """A spring of its own damping: 5 N still give 10 mm, and slowly where it is damped much."""
+    damping = np.diag([200.0, 200.0, 200.0, 8.0, 8.0, 8.0])
+    given = np.diag(damping) if shape == 'axes' else damping.ravel()
+    loop = ClosedLoop(start=HOME, modes__impedance__damping=given.tolist())
+    loop.go('impedance', 0.5)
+    wrench = np.array([5.0, 0.0, 0.0, 0.0, 0.0, 0.0])
+    early, _ = pushed(loop, wrench, 0.4)
+    assert early[0] == pytest.approx(0.01 * (1 - np.exp(-1.0)), rel=0.15), 'D / K is 0.4 s'
+    loop.world.push(TOOL, np.zeros(6))
+    loop.run(3000)
+    assert np.abs(loop.v).max() < 1e-3
+
+
+@pytest.mark.parametrize(
+    ('damping', 'message'), [([1.0] * 5, 'has 5 numbers'), ([-1.0] * 6, 'feed energy')]
+)
+def test_damping_that_is_none_is_refused(damping, message):
+    parameters = changed(parameters_of(), modes__impedance__damping=damping)
+    with pytest.raises(ConfigurationError, match=message):
+        ControllerConfig.from_parameters(parameters, model_of())
