@@ -5,7 +5,7 @@ With `NUMBA_DISABLE_JIT=1` a kernel stays the Python function it is, and numba i
 
 import hashlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
@@ -25,19 +25,33 @@ def kernel(function: Function) -> Function:
     module of the package that holds kernels, or lies beside some: change one, and all are
     compiled anew.
     """
-    if JIT_DISABLED:
-        return function
-    import numba
+    return _compile(function, nogil=True)
 
-    before = numba.config.CACHE_DIR
-    numba.config.CACHE_DIR = str(_cache_directory())
-    try:
-        return numba.njit(cache=True, nogil=True, error_model='numpy')(function)
-    except RuntimeError:
-        # No place to write to (a read-only home, say): compile at every start instead.
-        return numba.njit(nogil=True, error_model='numpy')(function)
-    finally:
-        numba.config.CACHE_DIR = before
+
+def entry(function: Function) -> Function:
+    """Compile a kernel that Python calls in a hurry; other kernels cannot call it.
+
+    It refuses arguments of other types than those it is compiled for with a `TypeError`, also as
+    long as it is not compiled at all: a plain kernel would compile anew, for seconds, whenever it
+    meets a list, a strided array or integers. `ready` compiles it. It keeps the interpreter's
+    lock, since giving it away and back costs as much as the dynamics of an arm.
+    """
+    compiled = _compile(function)
+    if not JIT_DISABLED:
+        # What numba's `disable_compile` sets; that one insists on a first signature.
+        compiled._can_compile = False
+    return compiled
+
+
+def ready(function: Function, arguments: Sequence[Any]) -> Function:
+    """Return an entry kernel, compiled for the types of the given arguments if for none yet."""
+    if not JIT_DISABLED and not function.signatures:
+        from numba import typeof
+
+        function.disable_compile(False)
+        function.compile(tuple(typeof(argument) for argument in arguments))
+        function.disable_compile()
+    return function
 
 
 def inlined(function: Function) -> Function:
@@ -52,6 +66,22 @@ def inlined(function: Function) -> Function:
 
     options = {'nogil': True, 'error_model': 'numpy', 'forceinline': True}
     return numba.njit(fastmath={'contract'}, **options)(function)
+
+
+def _compile(function: Function, **options: Any) -> Function:
+    if JIT_DISABLED:
+        return function
+    import numba
+
+    before = numba.config.CACHE_DIR
+    numba.config.CACHE_DIR = str(_cache_directory())
+    try:
+        return numba.njit(cache=True, error_model='numpy', **options)(function)
+    except RuntimeError:
+        # No place to write to (a read-only home, say): compile at every start instead.
+        return numba.njit(error_model='numpy', **options)(function)
+    finally:
+        numba.config.CACHE_DIR = before
 
 
 @cache

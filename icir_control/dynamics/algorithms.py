@@ -6,13 +6,13 @@ tau are (nv,). All raise `InvalidValueError` for a vector of the wrong length or
 that is not finite, and for data of another model.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from icir_control.dynamics import kernels
-from icir_control.dynamics.call import check_pair, compute, prepared
+from icir_control.dynamics.call import Entry, check_pair, compute, compute2, compute3
 from icir_control.dynamics.data import Data
 from icir_control.dynamics.kernels import layout as at
 from icir_control.dynamics.model import Model
@@ -30,15 +30,7 @@ def compute_all_terms(model: Model, data: Data, q: Any, v: Any) -> None:
     Fills `data.oMi`, `.oMf`, `.v`, `.J`, `.M`, `.nle`, `.g`, the watched frame's terms, and the
     accelerations at ddq = 0 (`data.a`) that `frame_classical_acceleration` reads.
     """
-    if data.model is model:
-        try:
-            if data.terms(data.buffer, q, v) == 0:
-                return
-        except TypeError:
-            # The first call, or other types than the kernel takes: go the careful way.
-            data.terms = None
-    compute(kernels.all_terms, model, data, q, v, names=('q', 'v'))
-    data.terms = prepared.get(kernels.all_terms)
+    compute2(kernels.all_terms, model, data, q, v)
 
 
 def forward_kinematics(model: Model, data: Data, q: Any, v: Any = None, a: Any = None) -> None:
@@ -50,34 +42,34 @@ def forward_kinematics(model: Model, data: Data, q: Any, v: Any = None, a: Any =
     if v is None:
         if a is not None:
             raise InvalidValueError('v', None, 'a velocity, since there is an acceleration')
-        compute(kernels.placements, model, data, q, names=('q',))
+        compute(kernels.placements, model, data, q)
     elif a is None:
-        compute(kernels.velocities, model, data, q, v, names=('q', 'v'))
+        compute2(kernels.velocities, model, data, q, v)
     else:
-        compute(kernels.accelerations, model, data, q, v, a, names=('q', 'v', 'a'))
+        compute3(kernels.accelerations, model, data, q, v, a)
 
 
 def crba(model: Model, data: Data, q: Any) -> np.ndarray:
     """Return the mass matrix `data.M` (nv, nv), symmetric, by composite inertias."""
-    compute(kernels.mass_matrix, model, data, q, names=('q',))
+    compute(kernels.mass_matrix, model, data, q)
     return data.M
 
 
 def minverse(model: Model, data: Data, q: Any) -> np.ndarray:
     """Return the inverse of the mass matrix, `data.Minv` (nv, nv); `data.M` is filled too."""
-    compute(kernels.inverse_mass_matrix, model, data, q, names=('q',))
+    compute(kernels.inverse_mass_matrix, model, data, q)
     return data.Minv
 
 
 def gravity_torque(model: Model, data: Data, q: Any) -> np.ndarray:
     """Return the torque `data.g` (nv,) that holds the model still at q."""
-    compute(kernels.gravity_torque, model, data, q, names=('q',))
+    compute(kernels.gravity_torque, model, data, q)
     return data.g
 
 
 def nonlinear_effects(model: Model, data: Data, q: Any, v: Any) -> np.ndarray:
     """Return `data.nle` = C(q, v) v + g(q), (nv,): the torque at ddq = 0."""
-    compute(kernels.nonlinear_effects, model, data, q, v, names=('q', 'v'))
+    compute2(kernels.nonlinear_effects, model, data, q, v)
     return data.nle
 
 
@@ -101,7 +93,10 @@ def rnea(
         a: Acceleration.
         external_forces: Forces on the bodies, each in its joint's frame.
     """
-    _run(kernels.inverse_dynamics, model, data, external_forces, q, v, a, names=('q', 'v', 'a'))
+    if external_forces is None:
+        compute3(kernels.inverse_dynamics, model, data, q, v, a)
+    else:
+        _compute_pushed(kernels.inverse_dynamics, model, data, external_forces, q, v, a)
     return data.tau
 
 
@@ -128,30 +123,30 @@ def aba(
     Raises:
         ModelError: What a joint moves has no inertia about its axis.
     """
-    names = ('q', 'v', 'tau')
-    _run(kernels.forward_dynamics, model, data, external_forces, q, v, tau, names=names)
+    if external_forces is None:
+        compute3(kernels.forward_dynamics, model, data, q, v, tau)
+    else:
+        _compute_pushed(kernels.forward_dynamics, model, data, external_forces, q, v, tau)
     return data.ddq
 
 
-def _run(
-    kernel: Callable[..., int],
+def _compute_pushed(
+    kernel: Entry,
     model: Model,
     data: Data,
-    external_forces: ExternalForces | None,
-    *vectors: Any,
-    names: Sequence[str],
+    external_forces: ExternalForces,
+    q: Any,
+    v: Any,
+    x: Any,
 ) -> None:
     """Run a kernel that takes external forces from the buffer, with them in place."""
-    if external_forces is None:
-        compute(kernel, model, data, *vectors, names=names)
-        return
     check_pair(model, data)
     data.external[:] = 0.0
     for joint_id, force in _by_joint(model, external_forces):
         data.external[model.joints[joint_id].row] = force.vector
     data.buffer[at.H_PUSHED] = 1.0
     try:
-        compute(kernel, model, data, *vectors, names=names)
+        compute3(kernel, model, data, q, v, x)
     finally:
         data.buffer[at.H_PUSHED] = 0.0
 

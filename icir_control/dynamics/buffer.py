@@ -27,7 +27,7 @@ class Block:
         return int(np.prod(self.shape))
 
 
-def blocks(nv: int) -> dict[str, Block]:
+def blocks(nq: int, nv: int) -> dict[str, Block]:
     """Return the blocks behind the frames: results by the names in `Data`, and work space."""
     return {
         'M': Block(at.H_M, (nv, nv)),
@@ -43,8 +43,14 @@ def blocks(nv: int) -> dict[str, Block]:
         'external': Block(at.H_EXTERNAL, (nv + 1, 6)),
         'work': Block(at.H_WORK, (nv + 1, at.B_STRIDE)),
         'factor': Block(at.H_FACTOR, (nv, nv)),
+        'circle': Block(at.H_CIRCLE, (3, _width(nq))),
         'watch': Block(at.H_WATCH, (at.W_JACOBIAN + 6 * nv,)),
     }
+
+
+def _width(nq: int) -> int:
+    """Return nq, rounded up to whole vectors."""
+    return -(-nq // at.VECTOR) * at.VECTOR
 
 
 def build_buffer(
@@ -54,14 +60,16 @@ def build_buffer(
     gravity: np.ndarray,
 ) -> np.ndarray:
     """Return a buffer with the model's constants in place and zeros where results will be."""
-    nv = sum(joint.nv for joint in joints)
-    behind = blocks(nv).values()
+    nq, nv = sum(joint.nq for joint in joints), sum(joint.nv for joint in joints)
+    behind = blocks(nq, nv).values()
     frames_at = at.HEADER + (nv + 1) * at.STRIDE
     end = frames_at + len(frames) * at.F_STRIDE
     buffer = np.zeros(end + sum(block.size for block in behind))
 
     buffer[at.H_NV] = nv
-    buffer[at.H_NQ] = sum(joint.nq for joint in joints)
+    buffer[at.H_NQ] = nq
+    buffer[at.H_FREE] = nq > nv
+    buffer[at.H_WIDTH] = _width(nq)
     buffer[at.H_FRAME_COUNT] = len(frames)
     buffer[at.H_WATCHED] = -1.0
     buffer[at.H_GRAVITY : at.H_GRAVITY + 3] = gravity
@@ -103,8 +111,9 @@ def _rows_of_joint(joint: Joint, parent: int) -> Iterator[np.ndarray]:
         row[at.AXIS : at.AXIS + 3] = axis
         if i == 0:
             row[at.OFFSET : at.OFFSET + 3] = joint.placement.translation
+            row[at.BASE_OFFSET : at.BASE_OFFSET + 3] = joint.placement.translation
         rotation = joint.placement.rotation if i == 0 else np.eye(3)
-        _write_turn(row, motion, rotation, axis)
+        _write_motion(row, motion, rotation, axis)
         yield row
 
 
@@ -128,10 +137,12 @@ def _degrees_of_freedom(joint: Joint) -> list[tuple[int, bool, np.ndarray]]:
     return [(*turn, joint.axis)]
 
 
-def _write_turn(row: np.ndarray, motion: int, rotation: np.ndarray, axis: np.ndarray) -> None:
-    """Write R_0, or for a turning row R_0 times the three parts of Rodrigues' formula."""
+def _write_motion(row: np.ndarray, motion: int, rotation: np.ndarray, axis: np.ndarray) -> None:
+    """Write what the row's placement is linear in: 1, cos(q), sin(q) and q."""
     if motion != at.TURNS:
-        row[at.TURN : at.TURN + 9] = rotation.ravel()
+        row[at.TURN : at.TURN + 9] = row[at.BASE_TURN : at.BASE_TURN + 9] = rotation.ravel()
+        if motion == at.SLIDES:
+            row[at.SLIDE : at.SLIDE + 3] = rotation.dot(axis)
         return
     # Rot(a, q) = a a^T + cos(q) (1 - a a^T) + sin(q) [a]
     along = np.outer(axis, axis)

@@ -1,35 +1,108 @@
 """From a public function to its compiled kernel: the check of what only Python can see.
 
-The kernels themselves check lengths, finite values and indices. What is left here is the type:
-a kernel is compiled for contiguous float64 arrays once and for all, and refuses others with a
-`TypeError`; only then are its arguments converted, so that the usual call pays nothing.
+The kernels check lengths, finite values and indices themselves. What is left is the type: an
+entry kernel takes contiguous float64 arrays and refuses all else with a `TypeError`. Only then,
+and at the first call, are its arguments converted, so that the usual call pays nothing. There is
+one function for each number of vectors, since a variable number costs a tenth of a microsecond.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from icir_control.compiled import JIT_DISABLED
+from icir_control.compiled import ready
 from icir_control.errors import InvalidValueError, ModelError
 
 if TYPE_CHECKING:
     from icir_control.dynamics.data import Data
     from icir_control.dynamics.model import Model
 
-prepared: dict[Callable[..., int], Callable[..., int]] = {}
-"""The kernels that are compiled and take nothing else any more."""
+Entry = Callable[..., int]
 
 
-def ready(kernel: Callable[..., int], arguments: Sequence[Any]) -> Callable[..., int]:
-    """Return the kernel, compiled for arguments of the types of the given ones, and no others."""
-    if not JIT_DISABLED and kernel not in prepared:
-        from numba import typeof
+def compute(kernel: Entry, model: 'Model', data: 'Data', q: Any) -> None:
+    """Run an entry kernel of (buffer, q) on the data of a model; see `run_carefully`."""
+    if data.model is model:
+        try:
+            if kernel(data.buffer, q) == 0:
+                return
+        except TypeError:
+            # Not compiled yet, or other types than it takes.
+            pass
+    _compute_carefully(kernel, model, data, q)
 
-        kernel.compile(tuple(typeof(argument) for argument in arguments))
-        kernel.disable_compile()
-        prepared[kernel] = kernel
-    return kernel
+
+def compute2(kernel: Entry, model: 'Model', data: 'Data', q: Any, v: Any) -> None:
+    """Run an entry kernel of (buffer, q, v); as `compute`."""
+    if data.model is model:
+        try:
+            if kernel(data.buffer, q, v) == 0:
+                return
+        except TypeError:
+            pass
+    _compute_carefully(kernel, model, data, q, v)
+
+
+def compute3(kernel: Entry, model: 'Model', data: 'Data', q: Any, v: Any, x: Any) -> None:
+    """Run an entry kernel of (buffer, q, v, x); as `compute`."""
+    if data.model is model:
+        try:
+            if kernel(data.buffer, q, v, x) == 0:
+                return
+        except TypeError:
+            pass
+    _compute_carefully(kernel, model, data, q, v, x)
+
+
+def check_pair(model: 'Model', data: 'Data') -> None:
+    """Refuse a `Data` of another model.
+
+    Raises:
+        InvalidValueError: The data were not made by `model.create_data()`.
+    """
+    if data.model is not model:
+        raise InvalidValueError('data', data, f'one that model {model.name!r} created')
+
+
+def _compute_carefully(kernel: Entry, model: 'Model', data: 'Data', *vectors: Any) -> None:
+    check_pair(model, data)
+    run_carefully(kernel, model, data.buffer, *vectors)
+
+
+def run_carefully(kernel: Entry, model: 'Model', buffer: np.ndarray, *arguments: Any) -> None:
+    """Convert and check the arguments of an entry kernel, compile it if need be, and run it.
+
+    Args:
+        kernel: A kernel of (buffer, vectors, out) that returns 0, or which vector is wrong, or -k
+            if row k has no inertia to move. Its parameters have the names that errors name;
+            those of configurations begin with q.
+        model: The model.
+        buffer: The buffer of its data.
+        arguments: The vectors, and what the kernel writes as `out`.
+
+    Raises:
+        InvalidValueError: A vector is of the wrong length or not finite.
+        ModelError: Something that is to be accelerated has no inertia.
+    """
+    code = getattr(kernel, 'py_func', kernel).__code__
+    names = code.co_varnames[1 : code.co_argcount]
+    arguments = tuple(
+        value
+        if name == 'out'
+        else vector(name, value, model.nq if name.startswith('q') else model.nv)
+        for name, value in zip(names, arguments, strict=True)
+    )
+    wrong = ready(kernel, (buffer, *arguments))(buffer, *arguments)
+    if wrong < 0:
+        joint = next(joint for joint in model.joints if joint.row >= -wrong)
+        raise ModelError(
+            f'what joint {joint.name!r} moves has no inertia against its motion; give the links '
+            'on it an inertia, or take the joint away'
+        )
+    if wrong > 0:
+        expected = 'quaternions of unit length where joints have them'
+        raise InvalidValueError(names[wrong - 1], arguments[wrong - 1], expected)
 
 
 def vector(name: str, value: Any, size: int) -> np.ndarray:
@@ -46,65 +119,3 @@ def vector(name: str, value: Any, size: int) -> np.ndarray:
     if array.shape != (size,) or not np.isfinite(array).all():
         raise InvalidValueError(name, value, expected)
     return array
-
-
-def check_pair(model: 'Model', data: 'Data') -> None:
-    """Refuse a `Data` of another model.
-
-    Raises:
-        InvalidValueError: The data were not made by `model.create_data()`.
-    """
-    if data.model is not model:
-        raise InvalidValueError('data', data, f'one that model {model.name!r} created')
-
-
-def compute(
-    kernel: Callable[..., int], model: 'Model', data: 'Data', *vectors: Any, names: Sequence[str]
-) -> None:
-    """Run a checked kernel on the data of a model; see `run`."""
-    check_pair(model, data)
-    run(kernel, model, data.buffer, *vectors, names=names)
-
-
-def run(
-    kernel: Callable[..., int],
-    model: 'Model',
-    buffer: np.ndarray,
-    *arguments: Any,
-    names: Sequence[str],
-) -> None:
-    """Run a checked kernel on configurations and vectors of nv numbers.
-
-    Args:
-        kernel: A kernel of (buffer, vectors, outputs) that returns 0, or which vector is wrong,
-            or -k if row k has no inertia to move.
-        model: The model.
-        buffer: The buffer of its data.
-        arguments: The vectors, and behind them arrays that the kernel writes.
-        names: Names of the vectors; those of configurations begin with q.
-
-    Raises:
-        InvalidValueError: A vector is of the wrong length or not finite.
-        ModelError: Something that is to be accelerated has no inertia.
-    """
-    try:
-        wrong = prepared[kernel](buffer, *arguments)
-    except (KeyError, TypeError):
-        given = zip(names, arguments, strict=False)
-        vectors = [vector(name, value, _size(model, name)) for name, value in given]
-        arguments = (*vectors, *arguments[len(names) :])
-        wrong = ready(kernel, (buffer, *arguments))(buffer, *arguments)
-    if wrong < 0:
-        joint = next(joint for joint in model.joints if joint.row >= -wrong)
-        raise ModelError(
-            f'what joint {joint.name!r} moves has no inertia against its motion; give the links '
-            'on it an inertia, or take the joint away'
-        )
-    if wrong:
-        name, value = names[wrong - 1], arguments[wrong - 1]
-        vector(name, value, _size(model, name))
-        raise InvalidValueError(name, value, 'unit quaternions where joints have them')
-
-
-def _size(model: 'Model', name: str) -> int:
-    return model.nq if name.startswith('q') else model.nv

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from icir_control.dynamics import kernels
-from icir_control.dynamics.call import compute
+from icir_control.dynamics.call import compute, compute2
 from icir_control.dynamics.data import Data
 from icir_control.dynamics.kernels import layout as at
 from icir_control.dynamics.model import Model
@@ -21,19 +21,19 @@ def center_of_mass(model: Model, data: Data, q: Any) -> np.ndarray:
     `data.com[i]` is that of the subtree beyond joint i, in the joint's frame. The links that are
     fixed to the world do not count.
     """
-    compute(kernels.centers_of_mass, model, data, q, names=('q',))
-    return data.com[0]
+    compute(kernels.centers_of_mass, model, data, q)
+    return data.whole_com
 
 
 def center_of_mass_jacobian(model: Model, data: Data, q: Any) -> np.ndarray:
     """Return `data.Jcom` (3, nv): the velocity of the whole's centre of mass is Jcom v."""
-    compute(kernels.com_jacobian, model, data, q, names=('q',))
+    compute(kernels.com_jacobian, model, data, q)
     return data.Jcom
 
 
 def centroidal_map(model: Model, data: Data, q: Any) -> np.ndarray:
     """Return `data.Ag` (6, nv): the centroidal momentum is Ag v (CCRBA)."""
-    compute(kernels.centroidal_map, model, data, q, names=('q',))
+    compute(kernels.centroidal_map, model, data, q)
     return data.Ag
 
 
@@ -42,17 +42,17 @@ def centroidal_momentum(model: Model, data: Data, q: Any, v: Any) -> np.ndarray:
 
     In world axes; `data.Ag` is filled too.
     """
-    compute(kernels.centroidal_momentum, model, data, q, v, names=('q', 'v'))
+    compute2(kernels.centroidal_momentum, model, data, q, v)
     return data.hg
 
 
 def kinetic_energy(model: Model, data: Data, q: Any, v: Any) -> float:
     """Return v . M v / 2 [J]."""
-    compute(kernels.kinetic_energy, model, data, q, v, names=('q', 'v'))
-    return float(data.buffer[at.H_ENERGY])
+    compute2(kernels.kinetic_energy, model, data, q, v)
+    return data.buffer.item(at.H_ENERGY)
 
 
 def potential_energy(model: Model, data: Data, q: Any) -> float:
     """Return the energy in the field of gravity [J], 0 with all mass at the world's origin."""
-    compute(kernels.potential_energy, model, data, q, names=('q',))
-    return float(data.buffer[at.H_ENERGY])
+    compute(kernels.potential_energy, model, data, q)
+    return data.buffer.item(at.H_ENERGY)

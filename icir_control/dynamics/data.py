@@ -82,15 +82,15 @@ class Data:
         com: Centre of mass (3,) [m] of the subtree beyond each joint, in the joint's frame; that
             of the universe is the whole's, in the world. `centroidal_map`, `centroidal_momentum`
             and `center_of_mass_jacobian` refresh the whole's alone.
+        whole_com: The same as `com[0]`.
         watched: The watched frame's terms, or None.
         external: External forces by row; see `rnea`.
         rows: The kernels' view of the joints; see `kernels.layout`.
-        terms: The kernel that `compute_all_terms` calls, once it is compiled.
     """
 
     __slots__ = (
-        *('model', 'buffer', 'rows', 'external', 'terms', 'watched'),
-        *('J', 'oMi', 'oMf', 'v', 'a', 'f', 'com'),
+        *('model', 'buffer', 'rows', 'external', 'watched'),
+        *('J', 'oMi', 'oMf', 'v', 'a', 'f', 'com', 'whole_com'),
         *_RESULTS,
     )
 
@@ -103,10 +103,9 @@ class Data:
         nv = model.nv
         rows = self.buffer[at.HEADER : at.HEADER + (nv + 1) * at.STRIDE]
         self.rows = rows.reshape(nv + 1, at.STRIDE)
-        self.terms: Callable[..., int] | None = None
         self.J = self.rows[1:, at.COLUMN : at.COLUMN + 6].T
         views = {}
-        for name, block in blocks(nv).items():
+        for name, block in blocks(model.nq, nv).items():
             start = int(self.buffer[block.header])
             views[name] = self.buffer[start : start + block.size].reshape(block.shape)
         for name in _RESULTS:
@@ -115,6 +114,7 @@ class Data:
         self.external = views['external']
         self.watched = None if watch is None else _watched(views['watch'], nv)
         com = views['com']
+        self.whole_com = com[0]
         self.com = Lazy(model.njoints, lambda i: com[model.joints[i].row])
         self.oMi = Lazy(model.njoints, self._joint_placement)
         self.oMf = Lazy(model.nframes, self._frame_placement)

@@ -6,13 +6,13 @@ given by its index, `model.frame_id(name)`. All raise `InvalidValueError` for an
 reference that does not exist, and for data of another model.
 """
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from icir_control.compiled import ready
 from icir_control.dynamics import kernels
-from icir_control.dynamics.call import check_pair, prepared, ready
+from icir_control.dynamics.call import Entry, check_pair
 from icir_control.dynamics.data import Data
 from icir_control.dynamics.model import Model
 from icir_control.dynamics.reference import ReferenceFrame
@@ -24,9 +24,16 @@ LOCAL = ReferenceFrame.LOCAL
 
 def frame_placement(model: Model, data: Data, frame_id: int) -> SE3:
     """Return where a frame lies in the world; placements must be computed."""
-    pose = np.empty((4, 3))
-    _ask(kernels.frame_pose, model, data, frame_id, pose)
-    return SE3.trusted(pose[:3], pose[3])
+    rotation, translation = np.empty((3, 3)), np.empty(3)
+    try:
+        done = kernels.frame_pose(data.buffer, frame_id, rotation, translation) == 0
+    except TypeError:
+        done = False
+    if not done or data.model is not model:
+        _check(model, data, frame_id, LOCAL)
+        arguments = data.buffer, int(frame_id), rotation, translation
+        ready(kernels.frame_pose, arguments)(*arguments)
+    return SE3.trusted(rotation, translation)
 
 
 def frame_velocity(
@@ -34,7 +41,7 @@ def frame_velocity(
 ) -> Motion:
     """Return the twist of a frame; twists must be computed."""
     out = np.empty(6)
-    _ask(kernels.frame_velocity, model, data, frame_id, out, reference)
+    _ask(kernels.frame_velocity, model, data, frame_id, reference, out)
     return Motion.trusted(out)
 
 
@@ -47,7 +54,7 @@ def frame_acceleration(
     `forward_kinematics` was given.
     """
     out = np.empty(6)
-    _ask(kernels.frame_acceleration, model, data, frame_id, out, reference)
+    _ask(kernels.frame_acceleration, model, data, frame_id, reference, out)
     return Motion.trusted(out)
 
 
@@ -60,7 +67,7 @@ def frame_classical_acceleration(
     dJ v of the task x_dd = J ddq + dJ v; after `forward_kinematics` with a, all of x_dd.
     """
     out = np.empty(6)
-    _ask(kernels.frame_classical_acceleration, model, data, frame_id, out, reference)
+    _ask(kernels.frame_classical_acceleration, model, data, frame_id, reference, out)
     return Motion.trusted(out)
 
 
@@ -85,7 +92,9 @@ def frame_jacobian(
     """
     if out is None:
         out = np.empty((6, model.nv))
-    _ask(kernels.frame_jacobian, model, data, frame_id, out, reference)
+    elif not isinstance(out, np.ndarray):
+        raise InvalidValueError('out', out, 'an array')
+    _ask(kernels.frame_jacobian, model, data, frame_id, reference, out)
     return out
 
 
@@ -99,7 +108,9 @@ def frame_jacobian_time_variation(
     """Return the time derivative (6, nv) of `frame_jacobian`; twists must be computed."""
     if out is None:
         out = np.empty((6, model.nv))
-    _ask(kernels.frame_jacobian_rate, model, data, frame_id, out, reference)
+    elif not isinstance(out, np.ndarray):
+        raise InvalidValueError('out', out, 'an array')
+    _ask(kernels.frame_jacobian_rate, model, data, frame_id, reference, out)
     return out
 
 
@@ -119,41 +130,29 @@ def joint_jacobian(
     return frame_jacobian(model, data, frame_id, reference, out)
 
 
-def _ask(
-    kernel: Callable[..., int], model: Model, data: Data, frame_id: Any, out: Any, *reference: Any
-) -> None:
-    """Let a kernel of (buffer, frame, out) or (buffer, frame, out, reference) write its answer."""
-    check_pair(model, data)
+def _ask(kernel: Entry, model: Model, data: Data, frame_id: Any, reference: Any, out: Any) -> None:
+    """Let a kernel of (buffer, frame, reference, out) write its answer."""
     try:
-        wrong = prepared[kernel](data.buffer, frame_id, out, *map(int, reference))
-    except (KeyError, TypeError, ValueError):
-        wrong = 1
-    if wrong:
-        _ask_carefully(kernel, model, data, frame_id, out, *reference)
-
-
-def _ask_carefully(
-    kernel: Callable[..., int], model: Model, data: Data, frame_id: Any, out: Any, *reference: Any
-) -> None:
-    """Say what is wrong with the arguments; if nothing is, compile the kernel and let it write."""
-    if not isinstance(frame_id, int | np.integer) or not 0 <= frame_id < model.nframes:
-        expected = f'an index from 0 to {model.nframes - 1}; model.frame_id(name) gives it'
-        raise InvalidValueError('frame_id', frame_id, expected)
-    for asked in reference:
-        if asked not in list(ReferenceFrame):
-            raise InvalidValueError('reference', asked, 'a ReferenceFrame')
-    shape = _SHAPES.get(kernel, (6, model.nv))
-    usable = isinstance(out, np.ndarray) and out.dtype == np.float64 and out.shape == shape
+        if kernel(data.buffer, frame_id, int(reference), out) == 0 and data.model is model:
+            return
+    except (TypeError, ValueError):
+        # Not compiled yet, or other types than it takes.
+        pass
+    _check(model, data, frame_id, reference)
+    shape = (6,) if out.ndim == 1 else (6, model.nv)
+    usable = out.dtype == np.float64 and out.shape == shape
     if not usable or not out.flags.c_contiguous or not out.flags.writeable:
         expected = f'a contiguous, writable float64 array of shape {shape}'
         raise InvalidValueError('out', out, expected)
-    arguments = (data.buffer, int(frame_id), out, *map(int, reference))
+    arguments = data.buffer, int(frame_id), int(reference), out
     ready(kernel, arguments)(*arguments)
 
 
-_SHAPES = {
-    kernels.frame_pose: (4, 3),
-    kernels.frame_velocity: (6,),
-    kernels.frame_acceleration: (6,),
-    kernels.frame_classical_acceleration: (6,),
-}
+def _check(model: Model, data: Data, frame_id: Any, reference: Any) -> None:
+    """Say what is wrong with the arguments, if anything is."""
+    check_pair(model, data)
+    if not isinstance(frame_id, int | np.integer) or not 0 <= frame_id < model.nframes:
+        expected = f'an index from 0 to {model.nframes - 1}; model.frame_id(name) gives it'
+        raise InvalidValueError('frame_id', frame_id, expected)
+    if reference not in list(ReferenceFrame):
+        raise InvalidValueError('reference', reference, 'a ReferenceFrame')

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from icir_control.dynamics import kernels
-from icir_control.dynamics.call import run
+from icir_control.dynamics.call import Entry, run_carefully
 from icir_control.dynamics.model import Model
 
 
@@ -26,7 +26,7 @@ def integrate(model: Model, q: Any, v: Any) -> np.ndarray:
             far from unit length.
     """
     out = np.empty(model.nq)
-    run(kernels.integrated, model, model.buffer, q, v, out, names=('q', 'v'))
+    _run(kernels.integrated, model, q, v, out)
     return out
 
 
@@ -44,5 +44,15 @@ def difference(model: Model, q0: Any, q1: Any) -> np.ndarray:
         InvalidValueError: As for `integrate`.
     """
     out = np.empty(model.nv)
-    run(kernels.differenced, model, model.buffer, q0, q1, out, names=('q0', 'q1'))
+    _run(kernels.differenced, model, q0, q1, out)
     return out
+
+
+def _run(kernel: Entry, model: Model, a: Any, b: Any, out: np.ndarray) -> None:
+    try:
+        if kernel(model.buffer, a, b, out) == 0:
+            return
+    except TypeError:
+        # Not compiled yet, or other types than it takes.
+        pass
+    run_carefully(kernel, model, model.buffer, a, b, out)

@@ -7,11 +7,11 @@ inertia is [[A, B], [B^T, C]], linear part first.
 
 import numpy as np
 
-from icir_control.compiled import inlined, kernel
+from icir_control.compiled import entry, inlined
 from icir_control.dynamics.kernels import layout as at
 from icir_control.dynamics.kernels.blocks import gravity_field, matrix_of, rows_of, vector_of
 from icir_control.dynamics.kernels.checks import is_configuration, is_velocity
-from icir_control.dynamics.kernels.forward import joint_placement
+from icir_control.dynamics.kernels.forward import joint_placement, prepare
 from icir_control.dynamics.kernels.inertia import about_origin, momentum
 from icir_control.dynamics.kernels.vector import (
     Matrix,
@@ -56,10 +56,12 @@ def _subspace(rows: np.ndarray, k: int) -> tuple[Vector, Vector]:
 
 
 @inlined
-def _move(rows: np.ndarray, work: np.ndarray, k: int, q: np.ndarray, rate: float) -> None:
+def _move(
+    rows: np.ndarray, work: np.ndarray, k: int, q: np.ndarray, circle: np.ndarray, rate: float
+) -> None:
     """Write placement in the parent, twist and bias acceleration of row k."""
     parent = int(rows[k, at.PARENT])
-    R, p = joint_placement(rows, k, q)
+    R, p = joint_placement(rows, k, q, circle)
     store_matrix(work, k, at.B_ROTATION, R)
     store(work, k, at.B_POSITION, p)
     linear, angular = _to_row(
@@ -202,7 +204,7 @@ def _accelerate(rows: np.ndarray, work: np.ndarray, k: int) -> float:
     return ddq
 
 
-@kernel
+@entry
 def forward_dynamics(buffer: np.ndarray, q: np.ndarray, v: np.ndarray, tau: np.ndarray) -> int:
     """Fill ddq; external forces lie in the buffer. Returns -k if row k has no inertia to move."""
     if not is_configuration(buffer, q):
@@ -211,13 +213,13 @@ def forward_dynamics(buffer: np.ndarray, q: np.ndarray, v: np.ndarray, tau: np.n
         return 2
     if not is_velocity(buffer, tau):
         return 3
-    rows = rows_of(buffer)
+    rows, circle = rows_of(buffer), prepare(buffer, q)
     n = rows.shape[0]
     work = matrix_of(buffer, at.H_WORK, n, at.B_STRIDE)
     external = matrix_of(buffer, at.H_EXTERNAL, n, 6)
     pushed = buffer[at.H_PUSHED] != 0.0
     for k in range(1, n):
-        _move(rows, work, k, q, v[k - 1])
+        _move(rows, work, k, q, circle, v[k - 1])
         _start(rows, work, k)
         if pushed:
             _push(work, k, external)

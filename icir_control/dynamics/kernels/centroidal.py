@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from icir_control.compiled import inlined, kernel
+from icir_control.compiled import entry, inlined
 from icir_control.dynamics.kernels import layout as at
 from icir_control.dynamics.kernels.blocks import gravity_field, matrix_of, rows_of
 from icir_control.dynamics.kernels.checks import is_configuration, is_velocity
@@ -11,7 +11,7 @@ from icir_control.dynamics.kernels.composite import (
     composite_momentum,
     place_with_inertia,
 )
-from icir_control.dynamics.kernels.forward import move, place
+from icir_control.dynamics.kernels.forward import move, place, prepare
 from icir_control.dynamics.kernels.inertia import inertia_in_world, momentum
 from icir_control.dynamics.kernels.vector import (
     apply_transposed,
@@ -34,7 +34,7 @@ def _collect(buffer: np.ndarray, q: np.ndarray) -> np.ndarray:
     return rows
 
 
-@kernel
+@entry
 def centers_of_mass(buffer: np.ndarray, q: np.ndarray) -> int:
     """Fill the centre of mass of all beyond each row, in the row's frame."""
     if not is_configuration(buffer, q):
@@ -49,7 +49,7 @@ def centers_of_mass(buffer: np.ndarray, q: np.ndarray) -> int:
     return 0
 
 
-@kernel
+@entry
 def com_jacobian(buffer: np.ndarray, q: np.ndarray) -> int:
     """Fill Jcom, with dc/dt = Jcom v, and the centre of mass of the whole."""
     if not is_configuration(buffer, q):
@@ -83,7 +83,7 @@ def _write_map(buffer: np.ndarray, rows: np.ndarray) -> np.ndarray:
     return Ag
 
 
-@kernel
+@entry
 def centroidal_map(buffer: np.ndarray, q: np.ndarray) -> int:
     """Fill Ag (Orin, Goswami & Lee 2013) and the centre of mass of the whole."""
     if not is_configuration(buffer, q):
@@ -92,7 +92,7 @@ def centroidal_map(buffer: np.ndarray, q: np.ndarray) -> int:
     return 0
 
 
-@kernel
+@entry
 def centroidal_momentum(buffer: np.ndarray, q: np.ndarray, v: np.ndarray) -> int:
     """Fill Ag and hg = Ag v."""
     if not is_configuration(buffer, q):
@@ -109,17 +109,17 @@ def centroidal_momentum(buffer: np.ndarray, q: np.ndarray, v: np.ndarray) -> int
     return 0
 
 
-@kernel
+@entry
 def kinetic_energy(buffer: np.ndarray, q: np.ndarray, v: np.ndarray) -> int:
     """Write the kinetic energy, the sum of v . Y v / 2 over the bodies, into the header."""
     if not is_configuration(buffer, q):
         return 1
     if not is_velocity(buffer, v):
         return 2
-    rows = rows_of(buffer)
+    rows, circle = rows_of(buffer), prepare(buffer, q)
     energy = 0.0
     for k in range(1, rows.shape[0]):
-        R, p = place(rows, k, q)
+        R, p = place(rows, k, q, circle)
         linear, angular, _, _ = move(rows, k, v[k - 1])
         m, s, I = inertia_in_world(rows, k, R, p)
         h_linear, h_angular = momentum(m, s, I, linear, angular)
@@ -128,16 +128,16 @@ def kinetic_energy(buffer: np.ndarray, q: np.ndarray, v: np.ndarray) -> int:
     return 0
 
 
-@kernel
+@entry
 def potential_energy(buffer: np.ndarray, q: np.ndarray) -> int:
     """Write the potential energy, minus the sum of m c . field, into the header."""
     if not is_configuration(buffer, q):
         return 1
-    rows = rows_of(buffer)
+    rows, circle = rows_of(buffer), prepare(buffer, q)
     field = gravity_field(buffer)
     energy = 0.0
     for k in range(1, rows.shape[0]):
-        R, p = place(rows, k, q)
+        R, p = place(rows, k, q, circle)
         _, s, _ = inertia_in_world(rows, k, R, p)
         energy -= dot(s, field)
     buffer[at.H_ENERGY] = energy

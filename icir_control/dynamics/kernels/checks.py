@@ -27,6 +27,8 @@ def is_configuration(buffer: np.ndarray, q: np.ndarray) -> bool:
     """Tell whether q is finite, long enough, and its quaternions are about unit ones."""
     if not is_vector(q, int(buffer[at.H_NQ])):
         return False
+    if buffer[at.H_FREE] == 0.0:
+        return True
     rows = rows_of(buffer)
     for k in range(1, rows.shape[0]):
         motion = int(rows[k, at.MOTION])

@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from icir_control.compiled import inlined, kernel
+from icir_control.compiled import entry, inlined
 from icir_control.dynamics.kernels import layout as at
 from icir_control.dynamics.kernels.blocks import gravity_field, matrix_of, rows_of, vector_of
 from icir_control.dynamics.kernels.checks import is_configuration
-from icir_control.dynamics.kernels.forward import place
+from icir_control.dynamics.kernels.forward import place, prepare
 from icir_control.dynamics.kernels.inertia import (
     inertia_in_world,
     load_composite,
@@ -26,10 +26,10 @@ def clear_world(rows: np.ndarray) -> None:
 @inlined
 def place_with_inertia(buffer: np.ndarray, q: np.ndarray) -> np.ndarray:
     """Place all rows, write the inertia of each, and return the rows."""
-    rows = rows_of(buffer)
+    rows, circle = rows_of(buffer), prepare(buffer, q)
     clear_world(rows)
     for k in range(1, rows.shape[0]):
-        R, p = place(rows, k, q)
+        R, p = place(rows, k, q, circle)
         m, s, I = inertia_in_world(rows, k, R, p)
         store_composite(rows, k, m, s, I)
     return rows
@@ -72,21 +72,28 @@ def gravity_of_row(rows: np.ndarray, k: int, field: Vector) -> float:
     return -rows[k, at.COMPOSITE] * force - moment
 
 
-@kernel
-def mass_matrix(buffer: np.ndarray, q: np.ndarray) -> int:
-    """Fill M by the composite-rigid-body algorithm (Featherstone, table 6.2)."""
-    if not is_configuration(buffer, q):
-        return 1
+@inlined
+def fill_mass_matrix(buffer: np.ndarray, q: np.ndarray) -> np.ndarray:
+    """Fill M by the composite-rigid-body algorithm (Featherstone, table 6.2), and return it."""
     rows = place_with_inertia(buffer, q)
     nv = rows.shape[0] - 1
     M = matrix_of(buffer, at.H_M, nv, nv)
     for k in range(nv, 0, -1):
         write_mass_row(rows, k, M)
         add_composite_to_parent(rows, k)
+    return M
+
+
+@entry
+def mass_matrix(buffer: np.ndarray, q: np.ndarray) -> int:
+    """Check q, then fill M."""
+    if not is_configuration(buffer, q):
+        return 1
+    fill_mass_matrix(buffer, q)
     return 0
 
 
-@kernel
+@entry
 def gravity_torque(buffer: np.ndarray, q: np.ndarray) -> int:
     """Fill g: what holds the tree still."""
     if not is_configuration(buffer, q):

@@ -4,10 +4,11 @@ from math import sqrt
 
 import numpy as np
 
-from icir_control.compiled import inlined, kernel
+from icir_control.compiled import entry, inlined
 from icir_control.dynamics.kernels import layout as at
-from icir_control.dynamics.kernels.blocks import mass_matrix_of, matrix_of, rows_of
-from icir_control.dynamics.kernels.composite import mass_matrix
+from icir_control.dynamics.kernels.blocks import matrix_of, rows_of
+from icir_control.dynamics.kernels.checks import is_configuration
+from icir_control.dynamics.kernels.composite import fill_mass_matrix
 
 
 @inlined
@@ -54,16 +55,16 @@ def _solve(rows: np.ndarray, L: np.ndarray, column: int, x: np.ndarray) -> None:
         x[k - 1] /= L[k - 1, k - 1]
 
 
-@kernel
+@entry
 def inverse_mass_matrix(buffer: np.ndarray, q: np.ndarray) -> int:
     """Fill M and Minv; returns -k if row k has no inertia to move."""
-    wrong = mass_matrix(buffer, q)
-    if wrong != 0:
-        return wrong
+    if not is_configuration(buffer, q):
+        return 1
+    M = fill_mass_matrix(buffer, q)
     rows = rows_of(buffer)
     nv = rows.shape[0] - 1
     L = matrix_of(buffer, at.H_FACTOR, nv, nv)
-    L[:] = mass_matrix_of(buffer)
+    L[:] = M
     wrong = _factorize(rows, L)
     if wrong != 0:
         return wrong

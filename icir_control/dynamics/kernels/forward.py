@@ -1,13 +1,12 @@
 """From the root to the leaves: placements, columns of J, twists, bias accelerations."""
 
-from math import cos, sin
-
 import numpy as np
 
-from icir_control.compiled import inlined, kernel
+from icir_control.compiled import entry, inlined
 from icir_control.dynamics.kernels import layout as at
 from icir_control.dynamics.kernels.blocks import rows_of
 from icir_control.dynamics.kernels.checks import is_configuration, is_velocity
+from icir_control.dynamics.kernels.circle import circle_of
 from icir_control.dynamics.kernels.vector import (
     Matrix,
     Vector,
@@ -35,44 +34,65 @@ def quaternion_matrix(x: float, y: float, z: float, w: float) -> Matrix:
 
 
 @inlined
-def joint_rotation(rows: np.ndarray, k: int, angle: float) -> Matrix:
-    """Return R_0 Rot(axis, angle), linear in (1, cos, sin) by Rodrigues' formula."""
-    c, s = cos(angle), sin(angle)
+def turn_free_joints(buffer: np.ndarray, q: np.ndarray) -> None:
+    """Write the placements that quaternions give into the constants of their rows.
+
+    So the loop over all rows, in `place`, has one formula for every joint and no branch.
+    """
+    if buffer[at.H_FREE] == 0.0:
+        return
+    rows = rows_of(buffer)
+    for k in range(1, rows.shape[0]):
+        motion = int(rows[k, at.MOTION])
+        if motion != at.TURNS_FREELY and motion != at.MOVES_FREELY:
+            continue
+        i = int(rows[k, at.INDEX_Q])
+        R, p = load_matrix(rows, k, at.BASE_TURN), load(rows, k, at.BASE_OFFSET)
+        if motion == at.MOVES_FREELY:
+            p = add(p, apply(R, (q[i], q[i + 1], q[i + 2])))
+            i += 3
+        R = multiply(R, quaternion_matrix(q[i], q[i + 1], q[i + 2], q[i + 3]))
+        store_matrix(rows, k, at.TURN, R)
+        store(rows, k, at.OFFSET, p)
+
+
+@inlined
+def prepare(buffer: np.ndarray, q: np.ndarray) -> np.ndarray:
+    """Prepare all joints for q: return cosines and sines, and turn the free joints."""
+    turn_free_joints(buffer, q)
+    return circle_of(buffer, q)
+
+
+@inlined
+def joint_placement(
+    rows: np.ndarray, k: int, q: np.ndarray, circle: np.ndarray
+) -> tuple[Matrix, Vector]:
+    """Return the placement of row k in its parent row at q, after `prepare`.
+
+    Turning and sliding are one formula, since Rodrigues' is linear in (1, cos q, sin q): what a
+    row does not do has zeros for constants.
+    """
+    i = int(rows[k, at.INDEX_Q])
+    # R_0 Rot(axis, q), and R_0 for a slide
     A = load_matrix(rows, k, at.TURN)
     B = load_matrix(rows, k, at.TURN_COS)
     C = load_matrix(rows, k, at.TURN_SIN)
-    return (
+    c, s = circle[0, i], circle[1, i]
+    R = (
         add(A[0], add(scale(c, B[0]), scale(s, C[0]))),
         add(A[1], add(scale(c, B[1]), scale(s, C[1]))),
         add(A[2], add(scale(c, B[2]), scale(s, C[2]))),
     )
+    # p_0 + R_0 axis q, and p_0 for a turn
+    return R, add(load(rows, k, at.OFFSET), scale(q[i], load(rows, k, at.SLIDE)))
 
 
 @inlined
-def joint_placement(rows: np.ndarray, k: int, q: np.ndarray) -> tuple[Matrix, Vector]:
-    """Return the placement of row k in its parent row at q."""
-    motion = int(rows[k, at.MOTION])
-    i = int(rows[k, at.INDEX_Q])
-    offset = load(rows, k, at.OFFSET)
-    if motion == at.TURNS:
-        return joint_rotation(rows, k, q[i]), offset
-    R = load_matrix(rows, k, at.TURN)
-    if motion == at.SLIDES:
-        return R, add(offset, scale(q[i], apply(R, load(rows, k, at.AXIS))))
-    if motion == at.TURNS_FREELY:
-        return multiply(R, quaternion_matrix(q[i], q[i + 1], q[i + 2], q[i + 3])), offset
-    if motion == at.MOVES_FREELY:
-        p = add(offset, apply(R, (q[i], q[i + 1], q[i + 2])))
-        return multiply(R, quaternion_matrix(q[i + 3], q[i + 4], q[i + 5], q[i + 6])), p
-    return R, offset
-
-
-@inlined
-def place(rows: np.ndarray, k: int, q: np.ndarray) -> tuple[Matrix, Vector]:
+def place(rows: np.ndarray, k: int, q: np.ndarray, circle: np.ndarray) -> tuple[Matrix, Vector]:
     """Place row k in the world and write its column of J, the parent being placed."""
     parent = int(rows[k, at.PARENT])
     R_parent = load_matrix(rows, parent, at.ROTATION)
-    R_joint, p_joint = joint_placement(rows, k, q)
+    R_joint, p_joint = joint_placement(rows, k, q, circle)
     # oM_k = oM_parent M_joint(q)
     R = multiply(R_parent, R_joint)
     p = add(load(rows, parent, at.POSITION), apply(R_parent, p_joint))
@@ -127,32 +147,32 @@ def push(rows: np.ndarray, k: int, ddq: float) -> tuple[Vector, Vector]:
     return linear, angular
 
 
-@kernel
+@entry
 def placements(buffer: np.ndarray, q: np.ndarray) -> int:
     """Check q, then fill placements and columns of J."""
     if not is_configuration(buffer, q):
         return 1
-    rows = rows_of(buffer)
+    rows, circle = rows_of(buffer), prepare(buffer, q)
     for k in range(1, rows.shape[0]):
-        place(rows, k, q)
+        place(rows, k, q, circle)
     return 0
 
 
-@kernel
+@entry
 def velocities(buffer: np.ndarray, q: np.ndarray, v: np.ndarray) -> int:
     """Check q and v, then fill placements, columns of J, twists, accelerations at ddq = 0."""
     if not is_configuration(buffer, q):
         return 1
     if not is_velocity(buffer, v):
         return 2
-    rows = rows_of(buffer)
+    rows, circle = rows_of(buffer), prepare(buffer, q)
     for k in range(1, rows.shape[0]):
-        place(rows, k, q)
+        place(rows, k, q, circle)
         move(rows, k, v[k - 1])
     return 0
 
 
-@kernel
+@entry
 def accelerations(buffer: np.ndarray, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> int:
     """Check q, v and a, then fill placements, columns of J, twists and accelerations."""
     if not is_configuration(buffer, q):
@@ -161,9 +181,9 @@ def accelerations(buffer: np.ndarray, q: np.ndarray, v: np.ndarray, a: np.ndarra
         return 2
     if not is_velocity(buffer, a):
         return 3
-    rows = rows_of(buffer)
+    rows, circle = rows_of(buffer), prepare(buffer, q)
     for k in range(1, rows.shape[0]):
-        place(rows, k, q)
+        place(rows, k, q, circle)
         move(rows, k, v[k - 1])
         push(rows, k, a[k - 1])
     return 0

@@ -5,7 +5,7 @@ import numpy as np
 from icir_control.compiled import inlined, kernel
 from icir_control.dynamics.kernels import layout as at
 from icir_control.dynamics.kernels.blocks import frames_of, rows_of
-from icir_control.dynamics.kernels.forward import place
+from icir_control.dynamics.kernels.forward import place, prepare
 from icir_control.dynamics.kernels.vector import (
     Matrix,
     Vector,
@@ -130,9 +130,9 @@ def placement_terms(
     buffer: np.ndarray, q: np.ndarray, frame: int, pose: np.ndarray, jacobian: np.ndarray
 ) -> None:
     """Forward kinematics for inverse kinematics: a frame's pose (4, 3) and LOCAL Jacobian."""
-    rows = rows_of(buffer)
+    rows, circle = rows_of(buffer), prepare(buffer, q)
     for k in range(1, rows.shape[0]):
-        place(rows, k, q)
+        place(rows, k, q, circle)
     row, R, p = place_frame(rows, frames_of(buffer), frame)
     write_pose(R, p, pose)
     write_jacobian(rows, row, R, p, jacobian)

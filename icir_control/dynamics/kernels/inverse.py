@@ -6,12 +6,12 @@ of frame.
 
 import numpy as np
 
-from icir_control.compiled import inlined, kernel
+from icir_control.compiled import entry, inlined
 from icir_control.dynamics.kernels import layout as at
 from icir_control.dynamics.kernels.blocks import gravity_field, matrix_of, rows_of, vector_of
 from icir_control.dynamics.kernels.checks import is_configuration, is_velocity
 from icir_control.dynamics.kernels.composite import clear_world
-from icir_control.dynamics.kernels.forward import move, place, push
+from icir_control.dynamics.kernels.forward import move, place, prepare, push
 from icir_control.dynamics.kernels.inertia import force, inertia_in_world
 from icir_control.dynamics.kernels.vector import (
     Matrix,
@@ -64,18 +64,18 @@ def torques_to_root(rows: np.ndarray, tau: np.ndarray) -> None:
         add_wrench_to_parent(rows, k)
 
 
-@kernel
+@entry
 def nonlinear_effects(buffer: np.ndarray, q: np.ndarray, v: np.ndarray) -> int:
     """Fill nle = C(q, v) v + g(q): the inverse dynamics at ddq = 0."""
     if not is_configuration(buffer, q):
         return 1
     if not is_velocity(buffer, v):
         return 2
-    rows = rows_of(buffer)
+    rows, circle = rows_of(buffer), prepare(buffer, q)
     clear_world(rows)
     field = gravity_field(buffer)
     for k in range(1, rows.shape[0]):
-        R, p = place(rows, k, q)
+        R, p = place(rows, k, q, circle)
         v_linear, v_angular, a_linear, a_angular = move(rows, k, v[k - 1])
         m, s, I = inertia_in_world(rows, k, R, p)
         # A tree at rest in a field g moves like one that is pushed by -g.
@@ -86,7 +86,7 @@ def nonlinear_effects(buffer: np.ndarray, q: np.ndarray, v: np.ndarray) -> int:
     return 0
 
 
-@kernel
+@entry
 def inverse_dynamics(buffer: np.ndarray, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> int:
     """Fill tau (Featherstone, table 5.1); external forces lie in the buffer."""
     if not is_configuration(buffer, q):
@@ -95,13 +95,13 @@ def inverse_dynamics(buffer: np.ndarray, q: np.ndarray, v: np.ndarray, a: np.nda
         return 2
     if not is_velocity(buffer, a):
         return 3
-    rows = rows_of(buffer)
+    rows, circle = rows_of(buffer), prepare(buffer, q)
     clear_world(rows)
     field = gravity_field(buffer)
     pushed = buffer[at.H_PUSHED] != 0.0
     external = matrix_of(buffer, at.H_EXTERNAL, rows.shape[0], 6)
     for k in range(1, rows.shape[0]):
-        R, p = place(rows, k, q)
+        R, p = place(rows, k, q, circle)
         v_linear, v_angular, _, _ = move(rows, k, v[k - 1])
         a_linear, a_angular = push(rows, k, a[k - 1])
         m, s, I = inertia_in_world(rows, k, R, p)

@@ -43,7 +43,14 @@ H_PUSHED = 22
 """1 while the block at H_EXTERNAL holds external forces."""
 H_ENERGY = 23
 """The energy that was computed last [J]."""
-HEADER = 24
+H_FREE = 24
+"""1 where some joint has a quaternion."""
+H_CIRCLE = 25
+"""The block of angles, cosines and sines, H_WIDTH numbers each: nq, rounded up to VECTOR."""
+H_WIDTH = 26
+HEADER = 32
+VECTOR = 8
+"""How many numbers the widest vector registers hold."""
 
 # -- constants of a row ------------------------------------------------------------------------
 PARENT = 0
@@ -66,26 +73,31 @@ TURN = 12
 """Rotation of the row in its parent: TURN + cos(q) TURN_COS + sin(q) TURN_SIN (9 each)."""
 TURN_COS = 21
 TURN_SIN = 30
-MASS = 39
-COM = 40
+SLIDE = 39
+"""How far the row's origin moves at unit q, in its parent row's frame (3)."""
+BASE_TURN = 42
+"""TURN (9) and, behind it, OFFSET (3) of a free joint's first row at q = neutral."""
+BASE_OFFSET = 51
+MASS = 54
+COM = 55
 """Centre of mass in the row's own frame (3) [m]."""
-INERTIA = 43
+INERTIA = 58
 """About the centre of mass, in the row's axes: xx, xy, xz, yy, yz, zz [kg m^2]."""
 
 # -- results of a row --------------------------------------------------------------------------
-ROTATION = 49
+ROTATION = 64
 """Rotation of the row's frame to the world: 3x3, by rows."""
-POSITION = 58
-COLUMN = 61
+POSITION = 73
+COLUMN = 76
 """This degree of freedom's column of J (6): linear part first, as in all twists."""
-TWIST = 67
-ACCELERATION = 73
+TWIST = 82
+ACCELERATION = 88
 """Spatial acceleration (6); what it includes depends on the algorithm that ran last."""
-COMPOSITE = 79
+COMPOSITE = 94
 """Inertia of all that lies beyond the row: mass, first moment (3), about the origin (6)."""
-WRENCH = 89
+WRENCH = 104
 """Force that all beyond the row asks for (6)."""
-STRIDE = 96
+STRIDE = 112
 
 # -- how a row moves ---------------------------------------------------------------------------
 TURNS = 0

@@ -6,7 +6,7 @@ floating joint moves along a screw, with a twist constant in the body.
 
 import numpy as np
 
-from icir_control.compiled import inlined, kernel
+from icir_control.compiled import entry, inlined
 from icir_control.dynamics.kernels import layout as at
 from icir_control.dynamics.kernels.blocks import rows_of
 from icir_control.dynamics.kernels.checks import is_configuration, is_velocity
@@ -29,13 +29,17 @@ def _normalize(quaternion: np.ndarray) -> None:
         quaternion[i] /= np.sqrt(square)
 
 
-@kernel
+@entry
 def integrated(buffer: np.ndarray, q: np.ndarray, v: np.ndarray, out: np.ndarray) -> int:
     """Write the configuration that the constant velocity v reaches from q in unit time."""
     if not is_configuration(buffer, q):
         return 1
     if not is_velocity(buffer, v):
         return 2
+    if buffer[at.H_FREE] == 0.0:
+        for i in range(q.size):
+            out[i] = q[i] + v[i]
+        return 0
     rows = rows_of(buffer)
     turn, rotation = np.empty(4), np.empty((3, 3))
     moved, shift = np.empty((3, 3)), np.empty(3)
@@ -71,13 +75,17 @@ def _turn_between(q0: np.ndarray, q1: np.ndarray, out: np.ndarray) -> None:
     quaternion_multiply(back, q1, out)
 
 
-@kernel
+@entry
 def differenced(buffer: np.ndarray, q0: np.ndarray, q1: np.ndarray, out: np.ndarray) -> int:
     """Write the velocity that leads from q0 to q1 in unit time, turning by at most pi."""
     if not is_configuration(buffer, q0):
         return 1
     if not is_configuration(buffer, q1):
         return 2
+    if buffer[at.H_FREE] == 0.0:
+        for i in range(q0.size):
+            out[i] = q1[i] - q0[i]
+        return 0
     rows = rows_of(buffer)
     turn, rotation, shift = np.empty(4), np.empty((3, 3)), np.empty(3)
     for k in range(1, rows.shape[0]):

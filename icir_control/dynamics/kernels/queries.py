@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from icir_control.compiled import inlined, kernel
+from icir_control.compiled import entry, inlined
 from icir_control.dynamics.kernels import layout as at
 from icir_control.dynamics.kernels.blocks import frames_of, rows_of
 from icir_control.dynamics.kernels.frames import (
@@ -15,7 +15,6 @@ from icir_control.dynamics.kernels.frames import (
     seen_from,
     write_jacobian,
     write_motion,
-    write_pose,
 )
 from icir_control.dynamics.kernels.vector import Vector, add, cross, load, subtract
 
@@ -31,19 +30,23 @@ def _fits(buffer: np.ndarray, jacobian: np.ndarray) -> bool:
     return jacobian.shape[0] == 6 and jacobian.shape[1] == int(buffer[at.H_NV])
 
 
-@kernel
-def frame_pose(buffer: np.ndarray, frame: int, out: np.ndarray) -> int:
-    """Write a frame's pose (4, 3): the rotation, below it the position."""
+@entry
+def frame_pose(
+    buffer: np.ndarray, frame: int, rotation: np.ndarray, translation: np.ndarray
+) -> int:
+    """Write a frame's rotation (3, 3) to the world, and its position (3,)."""
     if not _is_known(buffer, frame, LOCAL):
         return 1
     _, R, p = place_frame(rows_of(buffer), frames_of(buffer), frame)
-    write_pose(R, p, out)
+    for i in range(3):
+        rotation[i, 0], rotation[i, 1], rotation[i, 2] = R[i]
+        translation[i] = p[i]
     return 0
 
 
 @inlined
 def _write_row_motion(
-    buffer: np.ndarray, frame: int, out: np.ndarray, reference: int, column: int
+    buffer: np.ndarray, frame: int, reference: int, out: np.ndarray, column: int
 ) -> int:
     """Write the motion that the rows hold at `column`, as seen from the frame."""
     if not _is_known(buffer, frame, reference):
@@ -56,21 +59,21 @@ def _write_row_motion(
     return 0
 
 
-@kernel
-def frame_velocity(buffer: np.ndarray, frame: int, out: np.ndarray, reference: int) -> int:
+@entry
+def frame_velocity(buffer: np.ndarray, frame: int, reference: int, out: np.ndarray) -> int:
     """Write a frame's twist (6,)."""
-    return _write_row_motion(buffer, frame, out, reference, at.TWIST)
+    return _write_row_motion(buffer, frame, reference, out, at.TWIST)
 
 
-@kernel
-def frame_acceleration(buffer: np.ndarray, frame: int, out: np.ndarray, reference: int) -> int:
+@entry
+def frame_acceleration(buffer: np.ndarray, frame: int, reference: int, out: np.ndarray) -> int:
     """Write a frame's spatial acceleration (6,)."""
-    return _write_row_motion(buffer, frame, out, reference, at.ACCELERATION)
+    return _write_row_motion(buffer, frame, reference, out, at.ACCELERATION)
 
 
-@kernel
+@entry
 def frame_classical_acceleration(
-    buffer: np.ndarray, frame: int, out: np.ndarray, reference: int
+    buffer: np.ndarray, frame: int, reference: int, out: np.ndarray
 ) -> int:
     """Write a frame's classical acceleration (6,)."""
     if not _is_known(buffer, frame, reference):
@@ -83,8 +86,8 @@ def frame_classical_acceleration(
     return 0
 
 
-@kernel
-def frame_jacobian(buffer: np.ndarray, frame: int, out: np.ndarray, reference: int) -> int:
+@entry
+def frame_jacobian(buffer: np.ndarray, frame: int, reference: int, out: np.ndarray) -> int:
     """Write a frame's Jacobian (6, nv)."""
     if not _is_known(buffer, frame, reference) or not _fits(buffer, out):
         return 1
@@ -107,8 +110,8 @@ def _rate_of_axes(rows: np.ndarray, row: int, reference: int, p: Vector) -> tupl
     return zero, zero
 
 
-@kernel
-def frame_jacobian_rate(buffer: np.ndarray, frame: int, out: np.ndarray, reference: int) -> int:
+@entry
+def frame_jacobian_rate(buffer: np.ndarray, frame: int, reference: int, out: np.ndarray) -> int:
     """Write the time derivative of a frame's Jacobian (6, nv)."""
     if not _is_known(buffer, frame, reference) or not _fits(buffer, out):
         return 1

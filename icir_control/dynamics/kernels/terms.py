@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from icir_control.compiled import kernel
+from icir_control.compiled import entry, kernel
 from icir_control.dynamics.kernels import layout as at
 from icir_control.dynamics.kernels.blocks import (
     gravity_field,
@@ -10,6 +10,7 @@ from icir_control.dynamics.kernels.blocks import (
     mass_matrix_of,
     nle_of,
     rows_of,
+    view,
 )
 from icir_control.dynamics.kernels.checks import is_configuration, is_velocity
 from icir_control.dynamics.kernels.composite import (
@@ -18,7 +19,7 @@ from icir_control.dynamics.kernels.composite import (
     gravity_of_row,
     write_mass_row,
 )
-from icir_control.dynamics.kernels.forward import move, place
+from icir_control.dynamics.kernels.forward import move, place, prepare
 from icir_control.dynamics.kernels.frames import frame_terms
 from icir_control.dynamics.kernels.inertia import force, inertia_in_world, store_composite
 from icir_control.dynamics.kernels.inverse import add_wrench_to_parent, store_wrench, torque_of_row
@@ -33,10 +34,10 @@ def terms(buffer: np.ndarray, q: np.ndarray, v: np.ndarray) -> None:
         q: (nq,) configuration.
         v: (nv,) velocity.
     """
-    rows = rows_of(buffer)
+    rows, circle = rows_of(buffer), prepare(buffer, q)
     clear_world(rows)
     for k in range(1, rows.shape[0]):
-        R, p = place(rows, k, q)
+        R, p = place(rows, k, q, circle)
         v_linear, v_angular, a_linear, a_angular = move(rows, k, v[k - 1])
         m, s, I = inertia_in_world(rows, k, R, p)
         store_composite(rows, k, m, s, I)
@@ -57,18 +58,17 @@ def terms(buffer: np.ndarray, q: np.ndarray, v: np.ndarray) -> None:
     if watched >= 0:
         nv = rows.shape[0] - 1
         start = int(buffer[at.H_WATCH])
-        watch = buffer[start : start + at.W_JACOBIAN + 6 * nv]
         frame_terms(
             buffer,
             watched,
-            watch[at.W_POSE : at.W_TWIST].reshape(4, 3),
-            watch[at.W_TWIST : at.W_DRIFT],
-            watch[at.W_JACOBIAN :].reshape(6, nv),
-            watch[at.W_DRIFT : at.W_JACOBIAN],
+            view(buffer, start + at.W_POSE, 4, 3),
+            view(buffer, start + at.W_TWIST, 1, 6)[0],
+            view(buffer, start + at.W_JACOBIAN, 6, nv),
+            view(buffer, start + at.W_DRIFT, 1, 6)[0],
         )
 
 
-@kernel
+@entry
 def all_terms(buffer: np.ndarray, q: np.ndarray, v: np.ndarray) -> int:
     """Check q and v, then run `terms`; return 0, or which of them is wrong."""
     if not is_configuration(buffer, q):
