@@ -10,14 +10,6 @@ from icir_control.dynamics import Model
 from icir_control.nodes.parameters import Parameters, flatten, nest
 from icir_control.share import share_directory
 
-MODEL = Figure(
-    'model',
-    'string',
-    'package://icir_control/urdf/gen3_6dof.urdf',
-    '',
-    'path or package:// URI of the URDF',
-    running=False,
-)
 KEY = Figure('key', 'string', None, '', 'selects the mode on the keyboard', running=False)
 LAW = Figure('law', 'string', None, '', 'what the mode does', running=False)
 

@@ -1,19 +1,18 @@
 """The controller's node: a state comes in, the controller answers, everything else waits."""
 
-import gc
 import time
 
 from rclpy.node import Node
 
 from icir_control.control import Controller, Event
 from icir_control.dynamics import Model, load_urdf
-from icir_control.nodes.controller.configuration import MODEL, declare_config, new_parameters
+from icir_control.nodes.controller.configuration import declare_config, new_parameters
 from icir_control.nodes.controller.new_start import StartDetector
 from icir_control.nodes.controller.requests import Requests
 from icir_control.nodes.controller.state_watch import StateWatch
 from icir_control.nodes.controller.telemetry import Telemetry
-from icir_control.nodes.model_file import find_model_file
-from icir_control.nodes.process import StopRequest
+from icir_control.nodes.model_file import MODEL, find_model_file
+from icir_control.nodes.process import StopRequest, collector_off
 from icir_control.nodes.transport import JointStatePublisher, JointStateSubscription, Waiter
 
 STATES = 'joint_states'
@@ -68,19 +67,13 @@ class ControllerNode:
         """
         stop.defer()
         self._log.info(f'ready; waiting for {self._watch.topic}')
-        # A collection takes as long as many ticks: the watch does it once a second instead.
-        gc.collect()
-        gc.freeze()
-        gc.disable()
-        try:
+        with collector_off():  # the watch collects once a second
             while not stop:
                 if self._waiter.wait(_WAIT) and self._states.take():
                     self._answer()
                 else:
                     self._watch.look()
                 self._tell()
-        finally:
-            gc.enable()
 
     def close(self) -> None:
         """Leave the graph."""
