@@ -42,6 +42,7 @@ setup(
     python_requires='>=3.11',
     install_requires=[
         'setuptools',
+        'lxml',
         'matplotlib',
         'mujoco>=3.2',
         'numba>=0.60',

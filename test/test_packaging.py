@@ -18,6 +18,7 @@ MANIFEST = ET.parse(ROOT / 'package.xml').getroot()
 
 # How a library that is imported is called by rosdep, where the two names differ.
 ROSDEP_KEYS = {
+    'lxml': 'python3-lxml',
     'matplotlib': 'python3-matplotlib',
     'mujoco': 'python3-mujoco-pip',
     'numba': 'python3-numba',
