@@ -88,7 +88,7 @@ def build_buffer(
 
     table = buffer[frames_at : frames_at + len(frames) * at.F_STRIDE].reshape(-1, at.F_STRIDE)
     for entry, frame in zip(table, frames, strict=True):
-        entry[at.F_ROW] = joints[frame.parent].row
+        entry.view(np.int64)[at.F_ROW] = joints[frame.parent].row
         entry[at.F_ROTATION : at.F_ROTATION + 9] = frame.placement.rotation.ravel()
         entry[at.F_POSITION : at.F_POSITION + 3] = frame.placement.translation
     return buffer
@@ -101,13 +101,14 @@ def _rows_of_joint(joint: Joint, parent: int) -> Iterator[np.ndarray]:
     for i, (motion, linear, axis) in enumerate(_degrees_of_freedom(joint)):
         row = np.zeros(at.STRIDE)
         before = parent if i == 0 else first + i - 1
-        row[at.PARENT] = before
-        row[at.MOTION] = motion
-        row[at.LINEAR] = linear
-        row[at.INDEX_Q] = joint.index_q if quaternion else joint.index_q + i
+        links = row.view(np.int64)
+        links[at.PARENT] = before
+        links[at.MOTION] = motion
+        links[at.INDEX_Q] = joint.index_q if quaternion else joint.index_q + i
         # S of a free joint is constant in the body: v_J turns with the body, by v_parent x v_J.
-        row[at.BIAS] = parent if quaternion else before
-        row[at.RATE] = joint.row if quaternion else first + i
+        links[at.BIAS] = parent if quaternion else before
+        links[at.RATE] = joint.row if quaternion else first + i
+        row[at.LINEAR] = linear
         row[at.AXIS : at.AXIS + 3] = axis
         if i == 0:
             row[at.OFFSET : at.OFFSET + 3] = joint.placement.translation

@@ -9,7 +9,7 @@ import numpy as np
 
 from icir_control.compiled import entry, inlined
 from icir_control.dynamics.kernels import layout as at
-from icir_control.dynamics.kernels.blocks import gravity_field, matrix_of, rows_of, vector_of
+from icir_control.dynamics.kernels.blocks import gravity_field, link, matrix_of, rows_of, vector_of
 from icir_control.dynamics.kernels.checks import is_configuration, is_velocity
 from icir_control.dynamics.kernels.forward import joint_placement, prepare
 from icir_control.dynamics.kernels.inertia import about_origin, momentum
@@ -60,7 +60,7 @@ def _move(
     rows: np.ndarray, work: np.ndarray, k: int, q: np.ndarray, circle: np.ndarray, rate: float
 ) -> None:
     """Write placement in the parent, twist and bias acceleration of row k."""
-    parent = int(rows[k, at.PARENT])
+    parent = link(rows, k, at.PARENT)
     R, p = joint_placement(rows, k, q, circle)
     store_matrix(work, k, at.B_ROTATION, R)
     store(work, k, at.B_POSITION, p)
@@ -69,7 +69,7 @@ def _move(
     )
     # The rows of a free joint share one frame, and are all carried by what carries the first.
     c_linear, c_angular = linear, angular
-    if int(rows[k, at.MOTION]) == at.FOLLOWS:
+    if link(rows, k, at.MOTION) == at.FOLLOWS:
         c_linear, c_angular = load(work, k - 1, at.B_CARRIED), load(work, k - 1, at.B_CARRIED + 3)
     store(work, k, at.B_CARRIED, c_linear)
     store(work, k, at.B_CARRIED + 3, c_angular)
@@ -151,7 +151,7 @@ def _remaining(work: np.ndarray, k: int) -> tuple[Symmetric, Matrix, Symmetric, 
 @inlined
 def _hand_over(rows: np.ndarray, work: np.ndarray, k: int) -> None:
     """Add to the parent what it feels of row k: I += X* I_a X^-1, p += X* p_a."""
-    parent = int(rows[k, at.PARENT])
+    parent = link(rows, k, at.PARENT)
     A, B, C, p_linear, p_angular = _remaining(work, k)
     R, r = load_matrix(work, k, at.B_ROTATION), load(work, k, at.B_POSITION)
     # Turned into the parent's axes ...
@@ -186,7 +186,7 @@ def _hand_over(rows: np.ndarray, work: np.ndarray, k: int) -> None:
 @inlined
 def _accelerate(rows: np.ndarray, work: np.ndarray, k: int) -> float:
     """Write the acceleration of row k, gravity taken as -field at the root, and return ddq_k."""
-    parent = int(rows[k, at.PARENT])
+    parent = link(rows, k, at.PARENT)
     linear, angular = (
         load(work, parent, at.B_ACCELERATION),
         load(work, parent, at.B_ACCELERATION + 3),
@@ -226,7 +226,7 @@ def forward_dynamics(buffer: np.ndarray, q: np.ndarray, v: np.ndarray, tau: np.n
     for k in range(n - 1, 0, -1):
         if not _eliminate(rows, work, k, tau[k - 1]):
             return -k
-        if int(rows[k, at.PARENT]) > 0:
+        if link(rows, k, at.PARENT) > 0:
             _hand_over(rows, work, k)
     store(work, 0, at.B_ACCELERATION, scale(-1.0, gravity_field(buffer)))
     ddq = vector_of(buffer, at.H_DDQ)

@@ -14,6 +14,10 @@ if JIT_DISABLED:
         """Return a part of the buffer as a matrix."""
         return buffer[start : start + height * width].reshape(height, width)
 
+    def link(rows: np.ndarray, k: int, column: int) -> int:
+        """Return the whole number that lies in row k at `column`."""
+        return int(rows[k, column].view(np.int64))
+
 else:
     from numba.core import types
     from numba.extending import intrinsic
@@ -43,6 +47,25 @@ else:
             return result._getvalue()
 
         return matrix(buffer, types.intp, types.intp, types.intp), generate
+
+    @intrinsic
+    def link(typing: Any, rows: Any, k: Any, column: Any) -> tuple[Any, Any]:
+        """Return the whole number that lies in row k at `column`.
+
+        The walk from leaf to root is one such look-up after the other; as a float, each would
+        cost a conversion on top.
+        """
+
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            matrix = make_array(signature.args[0])(context, builder, arguments[0])
+            width = builder.extract_value(matrix.shape, 1)
+            place = builder.add(builder.mul(arguments[1], width), arguments[2])
+            integers = builder.bitcast(
+                matrix.data, context.get_value_type(types.intp).as_pointer()
+            )
+            return builder.load(builder.gep(integers, [place]))
+
+        return types.intp(rows, types.intp, types.intp), generate
 
 
 @inlined

@@ -9,7 +9,7 @@ import numpy as np
 
 from icir_control.compiled import inlined
 from icir_control.dynamics.kernels import layout as at
-from icir_control.dynamics.kernels.blocks import rows_of
+from icir_control.dynamics.kernels.blocks import link, rows_of
 
 
 @inlined
@@ -31,9 +31,9 @@ def is_configuration(buffer: np.ndarray, q: np.ndarray) -> bool:
         return True
     rows = rows_of(buffer)
     for k in range(1, rows.shape[0]):
-        motion = int(rows[k, at.MOTION])
+        motion = link(rows, k, at.MOTION)
         if motion == at.TURNS_FREELY or motion == at.MOVES_FREELY:
-            i = int(rows[k, at.INDEX_Q])
+            i = link(rows, k, at.INDEX_Q)
             if motion == at.MOVES_FREELY:
                 i += 3
             square = q[i] ** 2 + q[i + 1] ** 2 + q[i + 2] ** 2 + q[i + 3] ** 2

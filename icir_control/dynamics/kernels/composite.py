@@ -4,7 +4,7 @@ import numpy as np
 
 from icir_control.compiled import entry, inlined
 from icir_control.dynamics.kernels import layout as at
-from icir_control.dynamics.kernels.blocks import gravity_field, matrix_of, rows_of, vector_of
+from icir_control.dynamics.kernels.blocks import gravity_field, link, matrix_of, rows_of, vector_of
 from icir_control.dynamics.kernels.checks import is_configuration
 from icir_control.dynamics.kernels.forward import place, prepare
 from icir_control.dynamics.kernels.inertia import (
@@ -38,7 +38,7 @@ def place_with_inertia(buffer: np.ndarray, q: np.ndarray) -> np.ndarray:
 @inlined
 def add_composite_to_parent(rows: np.ndarray, k: int) -> None:
     """Add the composite inertia of row k to its parent's: Y_parent += Y_k, all at one point."""
-    parent = int(rows[k, at.PARENT])
+    parent = link(rows, k, at.PARENT)
     for i in range(at.COMPOSITE, at.WRENCH):
         rows[parent, i] += rows[k, i]
 
@@ -60,7 +60,7 @@ def write_mass_row(rows: np.ndarray, k: int, M: np.ndarray) -> None:
         value += dot(load(rows, j, at.COLUMN + 3), angular)
         M[k - 1, j - 1] = value
         M[j - 1, k - 1] = value
-        j = int(rows[j, at.PARENT])
+        j = link(rows, j, at.PARENT)
 
 
 @inlined

@@ -6,7 +6,7 @@ import numpy as np
 
 from icir_control.compiled import entry, inlined
 from icir_control.dynamics.kernels import layout as at
-from icir_control.dynamics.kernels.blocks import matrix_of, rows_of
+from icir_control.dynamics.kernels.blocks import link, matrix_of, rows_of
 from icir_control.dynamics.kernels.checks import is_configuration
 from icir_control.dynamics.kernels.composite import fill_mass_matrix
 
@@ -18,41 +18,39 @@ def _factorize(rows: np.ndarray, L: np.ndarray) -> int:
         if not L[k - 1, k - 1] > 0.0:
             return -k
         L[k - 1, k - 1] = sqrt(L[k - 1, k - 1])
-        i = int(rows[k, at.PARENT])
+        i = link(rows, k, at.PARENT)
         while i > 0:
             L[k - 1, i - 1] /= L[k - 1, k - 1]
-            i = int(rows[i, at.PARENT])
-        i = int(rows[k, at.PARENT])
+            i = link(rows, i, at.PARENT)
+        i = link(rows, k, at.PARENT)
         while i > 0:
             j = i
             while j > 0:
                 L[i - 1, j - 1] -= L[k - 1, i - 1] * L[k - 1, j - 1]
-                j = int(rows[j, at.PARENT])
-            i = int(rows[i, at.PARENT])
+                j = link(rows, j, at.PARENT)
+            i = link(rows, i, at.PARENT)
     return 0
 
 
 @inlined
-def _solve(rows: np.ndarray, L: np.ndarray, column: int, x: np.ndarray) -> None:
-    """Write x = L^-1 L^-T e, with e the unit vector of row `column`."""
-    x[:] = 0.0
-    x[column - 1] = 1.0
-    # L^T y = e: nothing but the path from `column` to the root becomes other than zero
-    k = column
-    while k > 0:
-        x[k - 1] /= L[k - 1, k - 1]
-        j = int(rows[k, at.PARENT])
-        while j > 0:
-            x[j - 1] -= L[k - 1, j - 1] * x[k - 1]
-            j = int(rows[j, at.PARENT])
-        k = int(rows[k, at.PARENT])
-    # L x = y
-    for k in range(1, rows.shape[0]):
-        j = int(rows[k, at.PARENT])
-        while j > 0:
-            x[k - 1] -= L[k - 1, j - 1] * x[j - 1]
-            j = int(rows[j, at.PARENT])
-        x[k - 1] /= L[k - 1, k - 1]
+def _invert(rows: np.ndarray, L: np.ndarray, inverse: np.ndarray) -> None:
+    """Write M^-1 = L^-1 L^-T, row by row.
+
+    Row c of it solves L x = y with y = L^-T e_c, which is 1 / L_cc at c and 0 behind. What lies
+    before c is known by symmetry, so that y is never needed there.
+    """
+    n = rows.shape[0]
+    for c in range(1, n):
+        x = inverse[c - 1]
+        for k in range(1, c):
+            x[k - 1] = inverse[k - 1, c - 1]
+        for k in range(c, n):
+            total = 1.0 / L[c - 1, c - 1] if k == c else 0.0
+            j = link(rows, k, at.PARENT)
+            while j > 0:
+                total -= L[k - 1, j - 1] * x[j - 1]
+                j = link(rows, j, at.PARENT)
+            x[k - 1] = total / L[k - 1, k - 1]
 
 
 @entry
@@ -68,7 +66,5 @@ def inverse_mass_matrix(buffer: np.ndarray, q: np.ndarray) -> int:
     wrong = _factorize(rows, L)
     if wrong != 0:
         return wrong
-    inverse = matrix_of(buffer, at.H_MINV, nv, nv)
-    for k in range(1, nv + 1):
-        _solve(rows, L, k, inverse[k - 1])
+    _invert(rows, L, matrix_of(buffer, at.H_MINV, nv, nv))
     return 0

@@ -4,7 +4,7 @@ import numpy as np
 
 from icir_control.compiled import entry, inlined
 from icir_control.dynamics.kernels import layout as at
-from icir_control.dynamics.kernels.blocks import rows_of
+from icir_control.dynamics.kernels.blocks import link, rows_of
 from icir_control.dynamics.kernels.checks import is_configuration, is_velocity
 from icir_control.dynamics.kernels.circle import circle_of
 from icir_control.dynamics.kernels.vector import (
@@ -43,10 +43,10 @@ def turn_free_joints(buffer: np.ndarray, q: np.ndarray) -> None:
         return
     rows = rows_of(buffer)
     for k in range(1, rows.shape[0]):
-        motion = int(rows[k, at.MOTION])
+        motion = link(rows, k, at.MOTION)
         if motion != at.TURNS_FREELY and motion != at.MOVES_FREELY:
             continue
-        i = int(rows[k, at.INDEX_Q])
+        i = link(rows, k, at.INDEX_Q)
         R, p = load_matrix(rows, k, at.BASE_TURN), load(rows, k, at.BASE_OFFSET)
         if motion == at.MOVES_FREELY:
             p = add(p, apply(R, (q[i], q[i + 1], q[i + 2])))
@@ -72,7 +72,7 @@ def joint_placement(
     Turning and sliding are one formula, since Rodrigues' is linear in (1, cos q, sin q): what a
     row does not do has zeros for constants.
     """
-    i = int(rows[k, at.INDEX_Q])
+    i = link(rows, k, at.INDEX_Q)
     # R_0 Rot(axis, q), and R_0 for a slide
     A = load_matrix(rows, k, at.TURN)
     B = load_matrix(rows, k, at.TURN_COS)
@@ -90,7 +90,7 @@ def joint_placement(
 @inlined
 def place(rows: np.ndarray, k: int, q: np.ndarray, circle: np.ndarray) -> tuple[Matrix, Vector]:
     """Place row k in the world and write its column of J, the parent being placed."""
-    parent = int(rows[k, at.PARENT])
+    parent = link(rows, k, at.PARENT)
     R_parent = load_matrix(rows, parent, at.ROTATION)
     R_joint, p_joint = joint_placement(rows, k, q, circle)
     # oM_k = oM_parent M_joint(q)
@@ -116,8 +116,8 @@ def move(rows: np.ndarray, k: int, rate: float) -> tuple[Vector, Vector, Vector,
     Without gravity; the parent has moved, and row k is placed. `rate` is the speed of this degree
     of freedom. Equations: the cheat sheet's forward loop, in world axes.
     """
-    parent = int(rows[k, at.PARENT])
-    bias = int(rows[k, at.BIAS])
+    parent = link(rows, k, at.PARENT)
+    bias = link(rows, k, at.BIAS)
     # v_J = J_k qd_k
     step_linear = scale(rate, load(rows, k, at.COLUMN))
     step_angular = scale(rate, load(rows, k, at.COLUMN + 3))

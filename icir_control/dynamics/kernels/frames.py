@@ -4,7 +4,7 @@ import numpy as np
 
 from icir_control.compiled import inlined, kernel
 from icir_control.dynamics.kernels import layout as at
-from icir_control.dynamics.kernels.blocks import frames_of, rows_of
+from icir_control.dynamics.kernels.blocks import frames_of, link, rows_of
 from icir_control.dynamics.kernels.forward import place, prepare
 from icir_control.dynamics.kernels.vector import (
     Matrix,
@@ -27,7 +27,7 @@ ORIGIN = (0.0, 0.0, 0.0)
 @inlined
 def place_frame(rows: np.ndarray, frames: np.ndarray, frame: int) -> tuple[int, Matrix, Vector]:
     """Return the frame's row, and its placement: oM_f = oM_row M_f."""
-    row = int(frames[frame, at.F_ROW])
+    row = link(frames, frame, at.F_ROW)
     R_row = load_matrix(rows, row, at.ROTATION)
     R = multiply(R_row, load_matrix(frames, frame, at.F_ROTATION))
     p = apply(R_row, load(frames, frame, at.F_POSITION))
@@ -76,7 +76,7 @@ def write_jacobian(rows: np.ndarray, row: int, R: Matrix, p: Vector, out: np.nda
     while k > 0:
         linear, angular = motion_at(rows, k, at.COLUMN, R, p)
         write_motion(linear, angular, out[:, k - 1])
-        k = int(rows[k, at.PARENT])
+        k = link(rows, k, at.PARENT)
 
 
 @inlined

@@ -8,7 +8,7 @@ import numpy as np
 
 from icir_control.compiled import entry, inlined
 from icir_control.dynamics.kernels import layout as at
-from icir_control.dynamics.kernels.blocks import gravity_field, matrix_of, rows_of, vector_of
+from icir_control.dynamics.kernels.blocks import gravity_field, link, matrix_of, rows_of, vector_of
 from icir_control.dynamics.kernels.checks import is_configuration, is_velocity
 from icir_control.dynamics.kernels.composite import clear_world
 from icir_control.dynamics.kernels.forward import move, place, prepare, push
@@ -43,7 +43,7 @@ def torque_of_row(rows: np.ndarray, k: int) -> float:
 @inlined
 def add_wrench_to_parent(rows: np.ndarray, k: int) -> None:
     """Add the wrench of row k to its parent's: f_parent += f_k, all at one point."""
-    parent = int(rows[k, at.PARENT])
+    parent = link(rows, k, at.PARENT)
     for i in range(at.WRENCH, at.WRENCH + 6):
         rows[parent, i] += rows[k, i]
 

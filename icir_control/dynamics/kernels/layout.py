@@ -13,6 +13,8 @@ recursion walks over rows, whatever the joints are:
   split; their columns of S are constant in the body, so that the rate of each is a velocity
   cross that column, taken with the rows that `RATE` and `BIAS` name.
 
+The columns PARENT to RATE hold whole numbers, in eight bytes like the floats around them.
+
 All results of a row are in world axes; twists and wrenches are taken at the world's origin.
 """
 
@@ -57,14 +59,14 @@ PARENT = 0
 """The row before this one: of the same joint, or the last row of the parent joint."""
 MOTION = 1
 """How the row moves its frame: one of the codes below."""
-LINEAR = 2
-"""1 where the column of S is a translation along the axis, 0 where it is a rotation about it."""
-INDEX_Q = 3
+INDEX_Q = 2
 """Where the row's coordinates begin in q."""
-BIAS = 4
+BIAS = 3
 """The row whose twist gives this degree of freedom's share of the bias: a += v_BIAS x J qd."""
-RATE = 5
+RATE = 4
 """The row whose twist gives the rate of this column: dJ = v_RATE x J."""
+LINEAR = 5
+"""1.0 where the column of S is a translation along the axis, 0.0 where it turns about it."""
 AXIS = 6
 """Unit axis in the row's own frame (3)."""
 OFFSET = 9
@@ -113,6 +115,7 @@ FOLLOWS = 4
 
 # -- a frame -----------------------------------------------------------------------------------
 F_ROW = 0
+"""A whole number, as the first columns of a row."""
 F_ROTATION = 1
 F_POSITION = 10
 F_STRIDE = 16

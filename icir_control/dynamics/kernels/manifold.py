@@ -8,7 +8,7 @@ import numpy as np
 
 from icir_control.compiled import entry, inlined
 from icir_control.dynamics.kernels import layout as at
-from icir_control.dynamics.kernels.blocks import rows_of
+from icir_control.dynamics.kernels.blocks import link, rows_of
 from icir_control.dynamics.kernels.checks import is_configuration, is_velocity
 from icir_control.spatial.kernels.quaternion import (
     quaternion_exp,
@@ -44,7 +44,7 @@ def integrated(buffer: np.ndarray, q: np.ndarray, v: np.ndarray, out: np.ndarray
     turn, rotation = np.empty(4), np.empty((3, 3))
     moved, shift = np.empty((3, 3)), np.empty(3)
     for k in range(1, rows.shape[0]):
-        motion, i = int(rows[k, at.MOTION]), int(rows[k, at.INDEX_Q])
+        motion, i = link(rows, k, at.MOTION), link(rows, k, at.INDEX_Q)
         if motion == at.TURNS or motion == at.SLIDES:
             out[i] = q[i] + v[k - 1]
         elif motion == at.TURNS_FREELY:
@@ -89,7 +89,7 @@ def differenced(buffer: np.ndarray, q0: np.ndarray, q1: np.ndarray, out: np.ndar
     rows = rows_of(buffer)
     turn, rotation, shift = np.empty(4), np.empty((3, 3)), np.empty(3)
     for k in range(1, rows.shape[0]):
-        motion, i = int(rows[k, at.MOTION]), int(rows[k, at.INDEX_Q])
+        motion, i = link(rows, k, at.MOTION), link(rows, k, at.INDEX_Q)
         if motion == at.TURNS or motion == at.SLIDES:
             out[k - 1] = q1[i] - q0[i]
         elif motion == at.TURNS_FREELY:

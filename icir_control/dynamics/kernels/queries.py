@@ -4,7 +4,7 @@ import numpy as np
 
 from icir_control.compiled import entry, inlined
 from icir_control.dynamics.kernels import layout as at
-from icir_control.dynamics.kernels.blocks import frames_of, rows_of
+from icir_control.dynamics.kernels.blocks import frames_of, link, rows_of
 from icir_control.dynamics.kernels.frames import (
     LOCAL,
     LOCAL_WORLD_ALIGNED,
@@ -123,12 +123,12 @@ def frame_jacobian_rate(buffer: np.ndarray, frame: int, reference: int, out: np.
     k = row
     while k > 0:
         # d(X^-1 J_k) = X^-1 (v_RATE - v_axes) x J_k
-        rate = int(rows[k, at.RATE])
+        rate = link(rows, k, at.RATE)
         linear = subtract(load(rows, rate, at.TWIST), axes_linear)
         angular = subtract(load(rows, rate, at.TWIST + 3), axes_angular)
         j_linear, j_angular = load(rows, k, at.COLUMN), load(rows, k, at.COLUMN + 3)
         d_linear = add(cross(angular, j_linear), cross(linear, j_angular))
         d_linear, d_angular = motion_seen(R, p, d_linear, cross(angular, j_angular))
         write_motion(d_linear, d_angular, out[:, k - 1])
-        k = int(rows[k, at.PARENT])
+        k = link(rows, k, at.PARENT)
     return 0
