@@ -20,6 +20,8 @@ from icir_control.dynamics import load_urdf
 from icir_control.errors import ConfigurationError
 from icir_control.nodes.model_file import find_model_file
 
+_STARTING = 'starting (compiles the first time)'
+
 
 def run_demo(output: Path, report: Path | None) -> bool:
     """Run every mode once and measure.
@@ -88,11 +90,11 @@ def _progress(console: Console) -> Iterator[Callable[[float], None]]:
         TimeElapsedColumn(),
     )
     with Progress(*columns, console=console) as progress:
-        task = progress.add_task('starting', total=PHASES[-1].end)
+        task = progress.add_task(_STARTING, total=PHASES[-1].end)
 
         def tell(time: float) -> None:
             running = [phase.mode for phase in PHASES if phase.start <= time]
-            words = running[-1] if time > 0.0 else 'starting'
+            words = running[-1] if time > 0.0 else _STARTING
             progress.update(task, completed=min(time, PHASES[-1].end), description=words)
 
         yield tell

@@ -28,7 +28,7 @@ from icir_control.app.session import (
 from icir_control.errors import IcirError
 from icir_control.nodes.process import StopRequest
 
-_PATIENCE = 60.0  # s of wall time in which something must move on
+_PATIENCE = 150.0  # s of wall time in which something must move on; both nodes may have to compile
 _MOST_RUNS = 4
 _LAST_WORDS = 15  # lines of the nodes that explain why a run ended
 _DOMAINS = range(1, 101)
