@@ -12,8 +12,9 @@ import rclpy
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from rclpy.context import Context
-from rclpy.serialization import deserialize_message, serialize_message
+from rclpy.serialization import serialize_message
 from rclpy.signals import SignalHandlerOptions
+from ros_processes import RosGraph
 from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
 
@@ -196,19 +197,36 @@ def test_unknown_fields_are_refused():
         JointStateDecoder(NAMES, ('torque',))
 
 
-@pytest.fixture
-def node(ros_graph):
+def node_in(domain):
+    """Return a node of its own context in a domain."""
     context = Context()
     rclpy.init(
-        args=[],
-        context=context,
-        domain_id=ros_graph.domain,
-        signal_handler_options=SignalHandlerOptions.NO,
+        args=[], context=context, domain_id=domain, signal_handler_options=SignalHandlerOptions.NO
     )
-    node = rclpy.create_node('transport', context=context)
-    yield node
+    return rclpy.create_node('transport', context=context)
+
+
+def end(node):
     node.destroy_node()
-    rclpy.shutdown(context=context)
+    rclpy.shutdown(context=node.context)
+
+
+@pytest.fixture
+def node(ros_graph):
+    node = node_in(ros_graph.domain)
+    yield node
+    end(node)
+
+
+@pytest.fixture(scope='module')
+def observers(tmp_path_factory):
+    """A node that publishes and an observer, for all examples of a property."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
+        with RosGraph(tmp_path_factory.mktemp('logs')) as graph:
+            node = node_in(graph.domain)
+            yield node, graph.observer()
+            end(node)
 
 
 def wait_until(condition, waiter, publish=lambda: None, timeout=20.0):
@@ -252,31 +270,53 @@ def test_arrays_travel_unchanged(node, plain_publisher, plain_subscription):
     waiter.close()
 
 
+@pytest.fixture(scope='module')
+def publications(observers):
+    """Publish by the fast and by the plain path; the messages that arrive."""
+    node, observer = observers
+    publishers, arrived = [], []
+    for plain in (False, True):
+        messages = []
+        topic = f'plain_{plain}'.lower()
+        observer.create_subscription(JointState, topic, messages.append, 1)
+        publishers.append(JointStatePublisher(node, topic, NAMES, plain=plain))
+        arrived.append(messages)
+    for publisher, messages in zip(publishers, arrived, strict=True):
+        while not messages:
+            publisher.publish(0, 'under way')
+            observer.spin_for(0.05)
+
+    def publish(stamp, token, **arrays):
+        for publisher, messages in zip(publishers, arrived, strict=True):
+            messages.clear()
+            publisher.publish(stamp, token, **arrays)
+        # What was under way before has another token.
+        observer.spin_until(
+            lambda: all(messages and messages[-1].header.frame_id == token for messages in arrived)
+        )
+        return [messages[-1] for messages in arrived]
+
+    return publish
+
+
 @given(st.integers(0, 2**60), tokens, st.lists(floats, min_size=4, max_size=4), st.integers(0, 7))
 @settings(max_examples=200, deadline=None)
 def test_a_patched_message_is_the_one_that_the_client_library_writes(
-    stamp, token, numbers, filled
+    publications, stamp, token, numbers, filled
 ):
-    sent = []
-    publishers = []
-    for plain in (False, True):
-        node = SimpleNamespace(
-            create_publisher=lambda *arguments: SimpleNamespace(publish=sent.append)
-        )
-        publishers.append(JointStatePublisher(node, 'states', NAMES, plain=plain))
     arrays = {
         field: np.array(numbers)
         for bit, field in enumerate(('position', 'velocity', 'effort'))
         if filled >> bit & 1
     }
-    for publisher in publishers:
-        publisher.publish(0, 'before', **{field: np.ones(4) for field in arrays})
-        publisher.publish(stamp, token, **arrays)
-    fast, reference = (deserialize_message(raw, JointState) for raw in (sent[1], sent[3]))
+    publications(0, 'before it', **{field: np.ones(4) for field in arrays})
+    fast, reference = publications(stamp, token, **arrays)
     assert fast.header == reference.header
-    assert fast.name == reference.name
+    assert fast.header.stamp.sec * 10**9 + fast.header.stamp.nanosec == stamp
+    assert fast.name == reference.name == list(NAMES)
     for field in ('position', 'velocity', 'effort'):
         assert getattr(fast, field).tobytes() == getattr(reference, field).tobytes()
+        assert len(getattr(fast, field)) == (4 if field in arrays else 0)
 
 
 @pytest.mark.parametrize('plain', [False, True])
