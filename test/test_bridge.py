@@ -459,6 +459,21 @@ def test_a_diverged_world_resets_itself_where_that_is_asked_for(ros_graph):
     client.step()
 
 
+def test_a_start_that_compiles_is_stopped_in_time(ros_graph, tmp_path):
+    # A cache of its own is empty: the kernels of the comparison take seconds.
+    cache = {'NUMBA_CACHE_DIR': str(tmp_path)}
+    process = ros_graph.start('bridge', '--ros-args', environment=cache)
+    deadline = time.monotonic() + 60.0
+    while not any(tmp_path.rglob('*.nbi')):
+        assert process.running, process.output
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    begin = time.monotonic()
+    assert process.stop(signal.SIGTERM) == 0
+    assert time.monotonic() - begin < 3.0
+    assert 'Traceback' not in process.output
+
+
 @pytest.mark.parametrize(
     ('parameters', 'words'),
     [

@@ -1,6 +1,7 @@
 """A node as a process: how it starts, how it is asked to end, and with which exit status."""
 
 import gc
+import os
 import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -17,6 +18,9 @@ from icir_control.nodes.parameter_files import readable_parameters
 INVALID = 2
 """Exit status of a process that was given something that it cannot run with."""
 
+PATIENCE = 1.5
+"""How long a node's start may go on after a request to stop [s of wall time]."""
+
 
 class StopRequest:
     """Whether somebody asked this process to end: Ctrl-C, SIGTERM, a closed terminal.
@@ -24,12 +28,22 @@ class StopRequest:
     A context manager, for the main thread. While the process starts, a request interrupts
     whatever it does; once `defer` was called, it is only noted, so that a loop ends at a point of
     its own choice, with its ROS entities still valid.
+
+    Attributes:
+        has_interrupted: Whether a request came while the process started.
     """
 
     _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
-    def __init__(self) -> None:
-        """Nothing was asked for yet."""
+    def __init__(self, patience: float | None = None) -> None:
+        """Nothing was asked for yet.
+
+        Args:
+            patience: How long a start may go on after a request [s], because a compiler lost the
+                interruption; then the process ends at once, with status 0. None is for ever.
+        """
+        self.has_interrupted = False
+        self._patience = patience
         self._is_made = False
         self._interrupts = True
         self._handlers: dict[signal.Signals, object] = {}
@@ -51,16 +65,23 @@ class StopRequest:
         trace: TracebackType | None,
     ) -> None:
         """Give the signals back."""
+        self.defer()
         for number, handler in self._handlers.items():
             signal.signal(number, handler)
 
     def defer(self) -> None:
         """From now on only note a request."""
         self._interrupts = False
+        if self.has_interrupted and self._patience is not None:
+            signal.setitimer(signal.ITIMER_REAL, 0.0)
 
     def _take(self, number: int, frame: FrameType | None) -> None:
         self._is_made = True
         if self._interrupts:
+            self.has_interrupted = True
+            if self._patience is not None:
+                signal.signal(signal.SIGALRM, lambda number, frame: os._exit(0))
+                signal.setitimer(signal.ITIMER_REAL, self._patience)
             raise KeyboardInterrupt
 
 
@@ -95,7 +116,7 @@ def run_node(
         then the last line on standard error.
     """
     given = list(sys.argv if arguments is None else arguments)
-    stop = StopRequest()
+    stop = StopRequest(PATIENCE)
     try:
         with stop:
             _start_ros(given)
@@ -105,6 +126,11 @@ def run_node(
                 stop.defer()
                 rclpy.try_shutdown()
     except KeyboardInterrupt:
+        return 0
+    except RuntimeError:
+        # What a compiler raises that lost the interruption.
+        if not stop.has_interrupted:
+            raise
         return 0
     except IcirError as error:
         print(f'{name}: {" ".join(str(error).split())}', file=sys.stderr, flush=True)
