@@ -67,6 +67,7 @@ class ModelBuilder:
         self._inertias = [Inertia.zero()]
         self._frames = [Frame(WORLD, 0, SE3.identity(), FrameType.FIXED_JOINT)]
         self._frame_named = {WORLD: self._frames[0]}
+        self._taken = {(FrameType.JOINT, WORLD)}
 
     def add_joint(
         self,
@@ -100,8 +101,7 @@ class ModelBuilder:
             InvalidValueError: A value is not what is said above.
             UnknownNameError: There is no such parent, or no such kind.
         """
-        if not isinstance(name, str) or not name or any(j.name == name for j in self._joints):
-            raise InvalidValueError('name', name, 'a name that no joint has yet')
+        self._check_name(name, FrameType.JOINT)
         kind = _checked_kind(kind)
         base = self._frame(parent)
         placement = base.placement @ _checked_placement(placement)
@@ -178,10 +178,7 @@ class ModelBuilder:
                 no `SE3`.
             UnknownNameError: There is no such parent.
         """
-        taken = {frame.name for frame in self._frames if frame.type is type}
-        if not isinstance(name, str) or not name or name in taken:
-            expected = f'a name that no frame of type {type.name} has yet'
-            raise InvalidValueError('name', name, expected)
+        self._check_name(name, type)
         base = self._frame(parent)
         place = base.placement @ _checked_placement(placement)
         self._add_frame(Frame(name, base.parent, place, type))
@@ -221,8 +218,14 @@ class ModelBuilder:
         except (KeyError, TypeError):
             raise UnknownNameError('parent frame', parent, self._frame_named) from None
 
+    def _check_name(self, name: str, type: FrameType) -> None:
+        if not isinstance(name, str) or not name or (type, name) in self._taken:
+            expected = f'a name that no frame of type {type.name} has yet'
+            raise InvalidValueError('name', name, expected)
+
     def _add_frame(self, frame: Frame) -> None:
         self._frames.append(frame)
+        self._taken.add((frame.type, frame.name))
         if frame.type is FrameType.BODY or frame.name not in self._frame_named:
             self._frame_named[frame.name] = frame
 
