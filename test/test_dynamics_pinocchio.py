@@ -1,0 +1,178 @@
+"""Pinocchio as an optional oracle: the same meaning of every quantity, on robots in URDF."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from icir_control.dynamics import (
+    ReferenceFrame,
+    aba,
+    center_of_mass,
+    center_of_mass_jacobian,
+    centroidal_map,
+    centroidal_momentum,
+    compute_all_terms,
+    crba,
+    forward_kinematics,
+    frame_acceleration,
+    frame_classical_acceleration,
+    frame_jacobian,
+    frame_jacobian_time_variation,
+    frame_placement,
+    frame_velocity,
+    gravity_torque,
+    integrate,
+    joint_jacobian,
+    kinetic_energy,
+    load_urdf,
+    minverse,
+    nonlinear_effects,
+    potential_energy,
+    rnea,
+)
+from icir_control.spatial import Force
+
+pin = pytest.importorskip('pinocchio', reason='the optional oracle `pin` is not installed')
+
+ROOT = Path(__file__).resolve().parent.parent
+FILES = [
+    *(ROOT / 'urdf' / name for name in ('gen3_6dof.urdf', 'gen3_7dof.urdf')),
+    *(ROOT / 'test/data' / name for name in ('branching.urdf', 'gantry.urdf', 'chain.urdf')),
+]
+REFERENCES = dict(
+    zip(ReferenceFrame, (pin.LOCAL, pin.WORLD, pin.LOCAL_WORLD_ALIGNED), strict=True)
+)
+ROOTS = [(path, 'fixed') for path in FILES] + [(path, 'floating') for path in FILES[:4]]
+
+
+def assert_equal(ours, theirs, tolerance=1e-10):
+    error = np.abs(np.asarray(ours) - np.asarray(theirs)).max()
+    assert error <= tolerance * max(1.0, np.abs(theirs).max())
+
+
+class Theirs:
+    """Pinocchio's model of the same file, and the order of its velocities."""
+
+    def __init__(self, path, root_joint, ours):
+        roots = [pin.JointModelFreeFlyer()] if root_joint == 'floating' else []
+        self.model = pin.buildModelFromUrdf(str(path), *roots)
+        self.data = self.model.createData()
+        self.joints = [self.model.getJointId(joint.name) for joint in ours.joints]
+        starts = [self.model.joints[i].idx_v for i in self.joints]
+        counts = [joint.nv for joint in ours.joints]
+        self.order = np.concatenate(
+            [np.arange(start, start + n) for start, n in zip(starts, counts, strict=True)]
+        ).astype(int)
+        self.ours = ours
+
+    def v(self, ours):
+        out = np.zeros(self.model.nv)
+        out[self.order] = ours
+        return out
+
+    def q(self, ours):
+        out = np.zeros(self.model.nq)
+        for joint, i in zip(self.ours.joints[1:], self.joints[1:], strict=True):
+            theirs = self.model.joints[i]
+            part = ours[joint.index_q : joint.index_q + joint.nq]
+            if theirs.nq == 2:
+                part = (np.cos(part[0]), np.sin(part[0]))
+            out[theirs.idx_q : theirs.idx_q + theirs.nq] = part
+        return out
+
+
+def check_whole(model, data, theirs, rng, q, v):
+    a, tau = rng.normal(size=model.nv), rng.normal(size=model.nv)
+    m, d, order = theirs.model, theirs.data, theirs.order
+    tq, tv, ta, tt = theirs.q(q), theirs.v(v), theirs.v(a), theirs.v(tau)
+    M = pin.crba(m, d, tq)
+    M = (np.triu(M) + np.triu(M, 1).T)[np.ix_(order, order)]
+    assert_equal(crba(model, data, q), M)
+    assert_equal(minverse(model, data, q), np.linalg.inv(M), 1e-9)
+    assert_equal(nonlinear_effects(model, data, q, v), pin.nonLinearEffects(m, d, tq, tv)[order])
+    assert_equal(gravity_torque(model, data, q), pin.computeGeneralizedGravity(m, d, tq)[order])
+    compute_all_terms(model, data, q, v)
+    assert_equal(data.M, M)
+
+    forces = [Force.random(rng) for _ in model.joints]
+    pulls = pin.StdVec_Force(m.njoints, pin.Force.Zero())
+    for force, i in zip(forces[1:], theirs.joints[1:], strict=True):
+        pulls[i] = pin.Force(np.array(force.vector))
+    assert_equal(rnea(model, data, q, v, a), pin.rnea(m, d, tq, tv, ta)[order])
+    assert_equal(rnea(model, data, q, v, a, forces), pin.rnea(m, d, tq, tv, ta, pulls)[order])
+    for force, i in zip(data.f[1:], theirs.joints[1:], strict=True):
+        assert_equal(force.vector, d.f[i].vector)
+    assert_equal(aba(model, data, q, v, tau), pin.aba(m, d, tq, tv, tt)[order], 1e-9)
+    assert_equal(
+        aba(model, data, q, v, tau, forces), pin.aba(m, d, tq, tv, tt, pulls)[order], 1e-9
+    )
+
+    assert_equal(center_of_mass(model, data, q), pin.centerOfMass(m, d, tq, True))
+    for com, i in zip(data.com, theirs.joints, strict=True):
+        assert_equal(com, d.com[i])
+    jacobian = pin.jacobianCenterOfMass(m, d, tq)[:, order]
+    assert_equal(center_of_mass_jacobian(model, data, q), jacobian)
+    pin.ccrba(m, d, tq, tv)
+    assert_equal(centroidal_map(model, data, q), d.Ag[:, order])
+    assert_equal(centroidal_momentum(model, data, q, v), d.hg.vector)
+    assert_equal(kinetic_energy(model, data, q, v), pin.computeKineticEnergy(m, d, tq, tv))
+    assert_equal(potential_energy(model, data, q), pin.computePotentialEnergy(m, d, tq))
+    moved = theirs.q(integrate(model, q, v))
+    assert_equal(pin.difference(m, moved, pin.integrate(m, tq, tv)), np.zeros(m.nv))
+
+
+def check_parts(model, data, theirs, rng, q, v):
+    a = rng.normal(size=model.nv)
+    m, d, order = theirs.model, theirs.data, theirs.order
+    tq, tv, ta = theirs.q(q), theirs.v(v), theirs.v(a)
+    forward_kinematics(model, data, q, v, a)
+    pin.computeJointJacobiansTimeVariation(m, d, tq, tv)
+    pin.forwardKinematics(m, d, tq, tv, ta)
+    pin.updateFramePlacements(m, d)
+    for i, j in enumerate(theirs.joints):
+        assert_equal(data.oMi[i].matrix, d.oMi[j].homogeneous)
+        assert_equal(data.v[i].vector, d.v[j].vector)
+        assert_equal(data.a[i].vector, d.a[j].vector)
+        for ours, reference in REFERENCES.items() if i else ():
+            jacobian = pin.getJointJacobian(m, d, j, reference)[:, order]
+            assert_equal(joint_jacobian(model, data, i, ours), jacobian)
+    for i, frame in enumerate(model.frames):
+        j = m.getFrameId(frame.name)
+        assert_equal(frame_placement(model, data, i).matrix, d.oMf[j].homogeneous)
+        for ours, reference in REFERENCES.items():
+            answers = {
+                frame_jacobian: pin.getFrameJacobian(m, d, j, reference)[:, order],
+                frame_jacobian_time_variation: pin.getFrameJacobianTimeVariation(
+                    m, d, j, reference
+                )[:, order],
+                frame_velocity: pin.getFrameVelocity(m, d, j, reference).vector,
+                frame_acceleration: pin.getFrameAcceleration(m, d, j, reference).vector,
+                frame_classical_acceleration: pin.getFrameClassicalAcceleration(
+                    m, d, j, reference
+                ).vector,
+            }
+            for ask, answer in answers.items():
+                result = ask(model, data, i, ours)
+                assert_equal(getattr(result, 'vector', result), answer)
+
+
+@pytest.mark.parametrize(
+    ('path', 'root_joint'), ROOTS, ids=[f'{path.stem}-{root}' for path, root in ROOTS]
+)
+def test_every_quantity_means_the_same(path, root_joint):
+    model = load_urdf(path, root_joint=root_joint)
+    theirs = Theirs(path, root_joint, model)
+    data, rng = model.create_data(), np.random.default_rng(3)
+    for _ in range(10):
+        q, v = model.random_configuration(rng), rng.normal(size=model.nv)
+        check_whole(model, data, theirs, rng, q, v)
+        check_parts(model, data, theirs, rng, q, v)
+
+
+def test_the_frames_are_the_same():
+    for path in FILES:
+        ours = load_urdf(path)
+        theirs = pin.buildModelFromUrdf(str(path))
+        names = {(frame.name, frame.type.name) for frame in ours.frames[1:]}
+        assert names == {(frame.name, frame.type.name) for frame in theirs.frames[1:]}
