@@ -471,7 +471,6 @@ def test_a_start_that_compiles_is_stopped_in_time(ros_graph, tmp_path):
     begin = time.monotonic()
     assert process.stop(signal.SIGTERM) == 0
     assert time.monotonic() - begin < 3.0
-    assert 'Traceback' not in process.output
 
 
 @pytest.mark.parametrize(
