@@ -84,6 +84,37 @@ def _compile(function: Function, **options: Any) -> Function:
         numba.config.CACHE_DIR = before
 
 
+def part(function: Function) -> Function:
+    """Make a function part of the text of the one kernel that calls it, before it is compiled.
+
+    A called kernel is compiled by itself, and once more, with all that it calls, inside each of
+    its callers: in a chain of calls the innermost is compiled as often as the chain is long. What
+    has one caller is better part of it.
+    """
+    if JIT_DISABLED:
+        return function
+    import numba
+
+    return numba.njit(inline='always')(function)
+
+
+def bound(function: Function, *arguments: Any) -> Callable[..., Any]:
+    """Return a kernel, compiled for arguments of these types, that no longer looks at types.
+
+    To tell a structured array's type, numba hashes its description at every call, field by field:
+    ten times the time of a control tick. Call the result with arrays of the same types alone.
+
+    Args:
+        function: A kernel.
+        arguments: Such as it will be called with.
+    """
+    if JIT_DISABLED:
+        return function
+    import numba
+
+    return function.compile(tuple(numba.typeof(argument) for argument in arguments))
+
+
 @cache
 def _cache_directory() -> Path:
     """Return a folder whose name changes with the text of any kernel of the package."""

@@ -3,9 +3,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from icir_control.control.kernels.record import as_placement
-from icir_control.dynamics import Model, compute_all_terms
-from icir_control.dynamics.kernels import placement_terms
+from icir_control.control.workspace import Workspace
+from icir_control.dynamics import Model
 from icir_control.errors import ConfigurationError
 from icir_control.spatial import SE3, Motion
 
@@ -22,7 +21,6 @@ class Arm:
         T_world_base: Placement of the base frame, which does not move.
         acceleration_limit: (nv,) what half the effort limit gives to the greatest inertia that a
             joint sees in some thirty postures [rad/s^2 or m/s^2].
-        data: Work space of this class and of the paths that it tries.
     """
 
     def __init__(self, model: Model, base_frame: str, end_effector_frame: str) -> None:
@@ -51,19 +49,22 @@ class Arm:
                 f'{model.joints[base.parent].name!r}; expected a frame fixed to the world'
             )
         self.T_world_base = base.placement
-        self.data = model.create_data()
-        self._pose = np.empty((4, 3))
-        self._jacobian = np.empty((6, model.nv))
+        self._workspace = Workspace(model, self.frame)
         self.acceleration_limit = self._acceleration_limit()
 
     def _acceleration_limit(self) -> NDArray[np.float64]:
-        model, rng = self.model, np.random.default_rng(0)
-        inertia = np.zeros(model.nv)
+        rng, workspace = np.random.default_rng(0), self._workspace
+        inertia = np.zeros(self.nv)
         for _ in range(POSTURES):
-            q = model.random_configuration(rng)
-            compute_all_terms(model, self.data, q, np.zeros(model.nv))
-            inertia = np.maximum(inertia, np.diag(self.data.M))
-        return 0.5 * model.effort_limit / inertia
+            workspace.sense(self.model.random_configuration(rng), np.zeros(self.nv))
+            inertia = np.maximum(inertia, np.diag(workspace.data.M))
+        return 0.5 * self.model.effort_limit / inertia
+
+    def new_workspace(self) -> Workspace:
+        """Return memory of its own for this arm's compiled work."""
+        workspace = Workspace(self.model, self.frame)
+        workspace.record.acceleration_limit[:] = self.acceleration_limit
+        return workspace
 
     @property
     def nv(self) -> int:
@@ -72,19 +73,18 @@ class Arm:
 
     def placement(self, q: NDArray[np.float64]) -> SE3:
         """Return T_world_tool of the end-effector frame at q (nv,)."""
-        placement_terms(self.data.buffer, q, self.frame, self._pose, self._jacobian)
-        return as_placement(self._pose)
+        self._workspace.sense(q, np.zeros(self.nv))
+        return self._workspace.placement
 
-    def twist(self, q: NDArray[np.float64], v: NDArray[np.float64]) -> Motion:
-        """Return the LOCAL twist of the end-effector frame at q, v (nv,)."""
-        placement_terms(self.data.buffer, q, self.frame, self._pose, self._jacobian)
-        nu = self._jacobian @ v
-        return Motion(nu[:3], nu[3:])
+    def motion(self, q: NDArray[np.float64], v: NDArray[np.float64]) -> tuple[SE3, Motion]:
+        """Return T_world_tool and the LOCAL twist of the end-effector frame at q, v (nv,)."""
+        self._workspace.sense(q, v)
+        return self._workspace.placement, self._workspace.twist
 
     def smallest_singular_value(self, q: NDArray[np.float64]) -> float:
         """Return that of the end-effector Jacobian at q (nv,), metres and radians mixed."""
-        placement_terms(self.data.buffer, q, self.frame, self._pose, self._jacobian)
-        return float(np.linalg.svd(self._jacobian, compute_uv=False)[-1])
+        self._workspace.sense(q, np.zeros(self.nv))
+        return float(np.linalg.svd(self._workspace.record.jacobian, compute_uv=False)[-1])
 
     def outside_limits(self, q: NDArray[np.float64]) -> str:
         """Return what of q is outside the position limits, in words; empty where nothing is."""

@@ -85,7 +85,6 @@ class Controller:
 
     def warm_up(self) -> None:
         """Compile everything that a tick or a switch may call, so that none of them waits."""
-        self._engine.warm_up()
         model = self.config.arm.model
         scratch = Controller(model, self.config)
         q = np.clip(model.neutral(), model.lower_position_limit, model.upper_position_limit)

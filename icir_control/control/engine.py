@@ -3,18 +3,24 @@
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from icir_control.control import kernels
 from icir_control.control.config import ControllerConfig
 from icir_control.control.decomposition import torque_terms
 from icir_control.control.kernels.record import (
+    ACTUATE,
+    ADVANCE,
     CUSTOM,
     JOINT_PATH,
+    NO_PATH,
     POSE_PATH,
+    PREPARE,
+    SENSE,
+    START_PATH,
+    STEP,
     TASK,
+    TICK,
     as_placement,
     install_path,
     install_start,
-    new_record,
     settle_gains,
 )
 from icir_control.control.law import Law, Plan, Start, Tick
@@ -35,36 +41,16 @@ class Engine:
         self.config = config
         self.arm = config.arm
         self.time = 0.0
-        self._nv = nv = self.arm.nv
-        self._dynamics = self.arm.model.create_data().buffer
-        self._control = new_record(nv)
-        self.record = self._control[0]
-        self.record.frame = self.arm.frame
-        self.record.effort_limit[:] = self.arm.model.effort_limit
-        self.record.lower_position_limit[:] = self.arm.model.lower_position_limit
-        self.record.upper_position_limit[:] = self.arm.model.upper_position_limit
-        self.record.velocity_limit[:] = self.arm.model.velocity_limit
-        self.record.acceleration_limit[:] = self.arm.acceleration_limit
-        self._state = np.zeros(1 + 2 * nv)
-        self.q: NDArray[np.float64] = self._state[1 : 1 + nv]
-        self.v: NDArray[np.float64] = self._state[1 + nv :]
+        self._workspace = workspace = self.arm.new_workspace()
+        self.record = workspace.record
+        self.q: NDArray[np.float64] = workspace.q
+        self.v: NDArray[np.float64] = workspace.v
+        self._state = workspace.state
+        self._period = float(self.record.period)
         self._period_is_known = False
         self._answered = False
         self._law: Law | None = None
-
-    def warm_up(self) -> None:
-        """Compile every kernel that a tick or a switch may call, on memory of its own."""
-        scratch = Engine(self.config)
-        dynamics, control, state = scratch._dynamics, scratch._control, scratch._state
-        kernels.prepare(dynamics, control, state)
-        kernels.tick(dynamics, control, state)
-        kernels.sense(dynamics, control, state)
-        kernels.actuate(dynamics, control, state)
-        scratch.record.path = POSE_PATH
-        kernels.start_path(dynamics, control)
-        kernels.step(dynamics, control, state)
-        kernels.advance_reference(dynamics, scratch.record, 0.0)
-        scratch.forget()
+        self._in_python = False
 
     # --- Before and during a tick ---------------------------------------------------------
 
@@ -74,10 +60,10 @@ class Engine:
         The least step is the period; a longer one is a missed tick.
         """
         step = round((time - self.time) * 1e9) * 1e-9
-        if step > 0.0 and not (self._period_is_known and step >= self.record.period):
-            self.record.period = step
+        if step > 0.0 and not (self._period_is_known and step >= self._period):
+            self.record.period = self._period = step
             self._period_is_known = True
-        elif step > 1.5 * self.record.period:
+        elif step > 1.5 * self._period:
             self.record.observing = 0
         self._answered = False
         self._state[0] = self.time = time
@@ -90,32 +76,33 @@ class Engine:
         record.observing = record.has_torque = 0
         record.disturbance[:] = record.compensation[:] = 0.0
         self._period_is_known = False
-        kernels.terms(self._dynamics, self.q, self.v)
+        record.path = NO_PATH
+        self._workspace.run(SENSE)
         # The bridge bears the arm until the first command arrives at the motors.
-        record.pending[:] = kernels.nle_of(self._dynamics)
+        record.pending[:] = self._workspace.data.nle
 
     def look_beyond(self) -> None:
         """Observe the last period and predict over the delay, where either is switched on."""
         if self.config.observer_gain > 0.0 or self.config.delay_steps > 0:
-            kernels.prepare(self._dynamics, self._control, self._state)
+            self._workspace.run(PREPARE)
 
     def tick(self) -> None:
         """Compute the torque of the installed law for the state that was measured."""
-        if self.record.law == CUSTOM:
+        if self._in_python:
             self._python_tick()
         else:
-            kernels.tick(self._dynamics, self._control, self._state)
+            self._workspace.run(TICK)
         self._answered = True
 
     def _python_tick(self) -> None:
-        kernels.sense(self._dynamics, self._control, self._state)
-        record = self.record
+        workspace, record = self._workspace, self.record
+        workspace.run(SENSE)
         view = Tick(
-            time=float(self._state[0]),
+            time=float(workspace.state[0]),
             q=self.q,
             v=self.v,
-            M=kernels.mass_matrix_of(self._dynamics),
-            nle=kernels.nle_of(self._dynamics),
+            M=workspace.data.M,
+            nle=workspace.data.nle,
             pose=record.pose,
             jacobian=record.jacobian,
             drift=record.drift,
@@ -127,7 +114,7 @@ class Engine:
             frame_acceleration_reference=record.acceleration_reference,
         )
         record.acceleration[:] = self._law.acceleration(view)
-        kernels.actuate(self._dynamics, self._control, self._state)
+        workspace.run(ACTUATE)
 
     # --- What it runs ---------------------------------------------------------------------
 
@@ -138,12 +125,13 @@ class Engine:
         install_path(self.record, plan.path)
         install_start(self.record, start.time, start.q, start.v)
         if self._has_joint_reference:
-            kernels.start_path(self._dynamics, self._control)
+            self._workspace.run(START_PATH)
 
     def write_figures(self, law: Law) -> None:
         """Take over the figures of the configuration and of the law that runs."""
         record, config = self.record, self.config
         self._law = law
+        self._in_python = law.CODE == CUSTOM
         record.law = law.CODE
         record.feeds_back = law.TRACKS
         record.delay = config.delay_steps
@@ -164,21 +152,20 @@ class Engine:
             measured: Begin at the measured state all the same.
             keep_pose: Begin at the pose of the reference also where the arm only leans on it.
         """
-        ahead = self._control.copy()
-        record, state = ahead[0], self._state.copy()
+        ahead = self._workspace.copy()
+        record = ahead.record
         if self._answered:
-            kernels.step(self._dynamics, ahead, state)
-        time = float(state[0])
-        kernels.advance_reference(self._dynamics, record, time)
+            ahead.run(STEP)
+        ahead.run(ADVANCE)
         if self._law is not None and self._law.TRACKS and not measured:
             q, v = record.q_reference, record.v_reference
         else:
-            q, v = state[1 : 1 + self._nv], state[1 + self._nv :]
+            q, v = ahead.q, ahead.v
+        time = float(ahead.state[0])
         if keep_pose and record.path == POSE_PATH:
             pose, nu = as_placement(record.pose_reference), record.twist_reference
             return Start(time, q, v, pose, Motion(nu[:3], nu[3:]), record.period)
-        placement, twist = self.arm.placement(q), self.arm.twist(q, v)
-        return Start(time, q, v, placement, twist, record.period)
+        return Start(time, q, v, *self.arm.motion(q, v), record.period)
 
     # --- Results of the last tick ---------------------------------------------------------
 
@@ -195,7 +182,7 @@ class Engine:
     @property
     def current_pose(self) -> SE3:
         """T_base_tool of the end effector."""
-        return self.arm.T_world_base.inverse() @ as_placement(self.record.pose)
+        return self.arm.T_world_base.inverse() @ self._workspace.placement
 
     @property
     def reference_pose(self) -> SE3:
@@ -209,8 +196,8 @@ class Engine:
     @property
     def torque_terms(self) -> dict[str, NDArray[np.float64]]:
         """The parts of the torque by name, each (nv,)."""
-        M, nle = kernels.mass_matrix_of(self._dynamics), kernels.nle_of(self._dynamics)
-        return torque_terms(self.record, M, nle, kernels.gravity_of(self._dynamics))
+        data = self._workspace.data
+        return torque_terms(self.record, data.M, data.nle, data.g)
 
     @property
     def _has_joint_reference(self) -> bool:

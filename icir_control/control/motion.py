@@ -3,15 +3,9 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from icir_control.control import kernels
 from icir_control.control.arm import Arm
 from icir_control.control.kernels.follow import ARRIVED, OUTSIDE
-from icir_control.control.kernels.record import (
-    TASK,
-    install_path,
-    install_start,
-    new_record,
-)
+from icir_control.control.kernels.record import REHEARSE, TASK, install_path, install_start
 from icir_control.control.law import Plan, Start
 from icir_control.errors import RefusedError
 from icir_control.spatial import SE3
@@ -94,12 +88,12 @@ def plan_pose_motion(
     path = SE3Trajectory.to_rest(
         start.time, duration, start.pose, start.twist, goal, profile=profile
     )
-    control = new_record(arm.nv)
-    record = control[0]
-    record.law, record.frame, record.period = TASK, arm.frame, start.period
-    record.velocity_limit[:] = arm.model.velocity_limit
-    record.acceleration_limit[:] = arm.acceleration_limit
+    workspace = arm.new_workspace()
+    record = workspace.record
+    record.law, record.period = TASK, start.period
     record.singularity, record.singularity_damping = singularity, singularity_damping
+    record.lowest[:] = np.minimum(arm.model.lower_position_limit, start.q)
+    record.highest[:] = np.maximum(arm.model.upper_position_limit, start.q)
     install_path(record, path)
     install_start(record, start.time, start.q, start.v)
     least = arm.smallest_singular_value(start.q)
@@ -108,14 +102,11 @@ def plan_pose_motion(
             'the path starts too near a singularity: smallest singular value of the Jacobian '
             f'{least:.2g}, at least {singularity:g} is needed; move the joints first'
         )
-    lower = np.minimum(arm.model.lower_position_limit, start.q)
-    upper = np.maximum(arm.model.upper_position_limit, start.q)
-    outcome = np.empty(6)
-    kernels.rehearse(arm.data.buffer, control, lower, upper, outcome)
-    return Plan(path, _judge(arm, path, outcome, duration))
+    workspace.run(REHEARSE)
+    return Plan(path, _judge(arm, record.outcome, duration))
 
 
-def _judge(arm: Arm, path: SE3Trajectory, outcome: NDArray[np.float64], expected: float) -> str:
+def _judge(arm: Arm, outcome: NDArray[np.float64], expected: float) -> str:
     """Return a note on a rehearsal that succeeds; refuse the motion of one that does not."""
     ending, joint, place, seconds, least, left = outcome
     if ending == OUTSIDE:

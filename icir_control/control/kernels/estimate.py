@@ -5,12 +5,17 @@ Both rest on the plant's own step, v' = v + h M^-1 (tau - nle + d), q' = q + h v
 
 import numpy as np
 
-from icir_control.compiled import kernel
-from icir_control.control.kernels.linear import cholesky, cholesky_solve
+from icir_control.compiled import kernel, part
+from icir_control.control.kernels.linear import (
+    cholesky,
+    cholesky_solve,
+    copy,
+    copy_matrix,
+)
 from icir_control.dynamics.kernels import mass_matrix_of, nle_of, terms
 
 
-@kernel
+@part
 def observe(record: np.record, v: np.ndarray) -> None:
     """Take the disturbance of the last period into its estimate r.
 
@@ -40,12 +45,12 @@ def observe(record: np.record, v: np.ndarray) -> None:
 @kernel
 def remember(record: np.record, M: np.ndarray, nle: np.ndarray, v: np.ndarray) -> None:
     """Keep what `observe` needs of this tick's measured state."""
-    record.M_before[:, :] = M
-    record.nle_before[:] = nle
-    record.v_before[:] = v
+    copy_matrix(M, record.M_before)
+    copy(nle, record.nle_before)
+    copy(v, record.v_before)
 
 
-@kernel
+@part
 def predict(dynamics: np.ndarray, record: np.record, state: np.ndarray) -> None:
     """Advance the measured state through the torques that are still under way.
 
@@ -73,7 +78,7 @@ def step_plant(
     ddq, h = record.joints, record.period
     for i in range(n):
         ddq[i] = torque[i] - nle[i] + record.compensation[i]
-    record.inertia[:, :] = M
+    copy_matrix(M, record.inertia)
     cholesky(record.inertia)
     cholesky_solve(record.inertia, ddq)
     for i in range(n):
@@ -82,14 +87,14 @@ def step_plant(
     state[0] += h
 
 
-@kernel
+@part
 def send(record: np.record) -> None:
     """Put this tick's torque under way; the one that arrives now is what `observe` will see."""
     delay = record.delay
     if delay == 0:
-        record.torque_applied[:] = record.torque
+        copy(record.torque, record.torque_applied)
         return
-    record.torque_applied[:] = record.pending[0]
+    copy(record.pending[0], record.torque_applied)
     for step in range(delay - 1):
         record.pending[step] = record.pending[step + 1]
     record.pending[delay - 1] = record.torque

@@ -7,10 +7,12 @@ as an explicit bound on joint speed and acceleration lets them, and the path wai
 
 import numpy as np
 
-from icir_control.compiled import kernel
+from icir_control.compiled import kernel, part
 from icir_control.control.kernels.linear import (
     cholesky,
     cholesky_solve,
+    clear,
+    copy,
     product,
     rows_product,
     smallest_singular_value,
@@ -91,7 +93,7 @@ def follow_pose_path(dynamics: np.ndarray, record: np.record) -> None:
     _adapt_rate(record)
 
 
-@kernel
+@part
 def _move_in_null_space(record: np.record) -> None:
     """Let the posture of a redundant arm go where it may without moving the tool.
 
@@ -118,7 +120,7 @@ def _move_in_null_space(record: np.record) -> None:
         record.q_after[i] += h * share * w[i]
 
 
-@kernel
+@part
 def _newton(dynamics: np.ndarray, record: np.record) -> bool:
     """Move `q_after` onto the goal pose by q += J^+ e; False where there is no inverse."""
     pose, J, L = record.other_pose, record.other_jacobian, record.square
@@ -136,7 +138,7 @@ def _newton(dynamics: np.ndarray, record: np.record) -> bool:
     return True
 
 
-@kernel
+@part
 def _is_gentle(record: np.record) -> bool:
     """Tell whether the joints may go to `q_after` within their limits."""
     h = record.period
@@ -149,7 +151,7 @@ def _is_gentle(record: np.record) -> bool:
     return True
 
 
-@kernel
+@part
 def _step_towards(record: np.record, now: float, sigma: float) -> None:
     """Write the `q_after` that follows the path as well as the limits allow.
 
@@ -194,7 +196,7 @@ def _step_towards(record: np.record, now: float, sigma: float) -> None:
         record.q_after[i] = record.q_reference[i] + h * u[i]
 
 
-@kernel
+@part
 def _adapt_rate(record: np.record) -> None:
     """Slow the path down where the joints are near their limits or off it."""
     h = record.period
@@ -212,31 +214,23 @@ def _adapt_rate(record: np.record) -> None:
     ramp_rate(record, wanted)
 
 
-@kernel
-def rehearse(
-    dynamics: np.ndarray,
-    control: np.ndarray,
-    lower: np.ndarray,
-    upper: np.ndarray,
-    outcome: np.ndarray,
-) -> None:
+@part
+def rehearse(dynamics: np.ndarray, record: np.record) -> None:
     """Run a motion along a pose path to its end without moving the arm.
 
     Args:
         dynamics: The buffer of a `Data`.
-        control: (1,) record array at the start of the path; a copy, since it moves.
-        lower: (nv,) position limits.
-        upper: (nv,) position limits.
-        outcome: (6,) output: how it ends (LOST, ...), the joint that is past its limit and where
-            it would be, the time that it takes [s], the smallest singular value on the way, the
-            distance that is left to the goal [m, rad].
+        record: At the start of the path; it moves. Its `lowest` and `highest` are the position
+            limits that hold. Its `outcome` then tells how it ends (LOST, ...), the joint that is
+            past its limit and where it would be, the time that it takes [s], the smallest
+            singular value on the way, the distance that is left to the path [m, rad].
     """
-    record = control[0]
+    lower, upper, outcome = record.lowest, record.highest, record.outcome
     n, h = lower.shape[0], record.period
     longest = 3.0 * record.duration / record.speed_scale + 10.0
     still = 0.0
     time = 0.0
-    outcome[:] = 0.0
+    clear(outcome)
     outcome[4] = np.inf
     while time < longest:
         follow_pose_path(dynamics, record)
@@ -251,8 +245,8 @@ def rehearse(
                 outcome[2] = record.q_after[i]
                 return
             fastest = max(fastest, abs(record.q_after[i] - record.q_reference[i]) / h)
-        record.q_before[:] = record.q_reference
-        record.q_reference[:] = record.q_after
+        copy(record.q_reference, record.q_before)
+        copy(record.q_after, record.q_reference)
         at_goal = record.path_time >= record.duration and record.off_path < 1e-6
         # The posture of a redundant arm may take its time, the tool is there.
         if at_goal and (n > 6 or fastest < 1e-4):

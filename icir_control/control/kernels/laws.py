@@ -5,11 +5,14 @@ Each reads like its equation; the torque is then M ddq + nle + J^T f, for all of
 
 import numpy as np
 
-from icir_control.compiled import kernel
+from icir_control.compiled import kernel, part
 from icir_control.control.kernels.follow import pose_error
 from icir_control.control.kernels.linear import (
     cholesky,
     cholesky_solve,
+    clear,
+    copy,
+    copy_matrix,
     inverse_inertia_rows,
     product,
     rows_product,
@@ -29,14 +32,14 @@ SLOWEST_MODE = 0.1
 """[rad/s] Below it, where the arm can hardly move, a mode is damped as if it were this fast."""
 
 
-@kernel
+@part
 def gravity_law(record: np.record, v: np.ndarray) -> None:
     """Write ddq = -d v: bias compensation, with a rate at which motion dies away."""
     for i in range(v.shape[0]):
         record.acceleration[i] = -record.damping_rate[0] * v[i]
 
 
-@kernel
+@part
 def joint_law(record: np.record, q: np.ndarray, v: np.ndarray) -> None:
     """Write ddq = a_r + kp (q_r - q) + kd (v_r - v) (slide "Joint space position control")."""
     forward = record.feed_forward
@@ -50,7 +53,7 @@ def joint_law(record: np.record, q: np.ndarray, v: np.ndarray) -> None:
         )
 
 
-@kernel
+@part
 def task_law(record: np.record, M: np.ndarray, q: np.ndarray, v: np.ndarray) -> None:
     """Write ddq of a frame on its path (slide "Task space position control").
 
@@ -84,7 +87,7 @@ def task_law(record: np.record, M: np.ndarray, q: np.ndarray, v: np.ndarray) -> 
             record.acceleration[i] += record.a_reference[i]
 
 
-@kernel
+@part
 def float_law(record: np.record, M: np.ndarray, v: np.ndarray) -> None:
     """Write ddq of a frame that follows a hand: held in rotation, only damped in translation.
 
@@ -105,7 +108,7 @@ def float_law(record: np.record, M: np.ndarray, v: np.ndarray) -> None:
     resolve(record, M, goal)
 
 
-@kernel
+@part
 def impedance_law(record: np.record, M: np.ndarray, v: np.ndarray) -> None:
     """Write the wrench f = K e + D (nu_r - nu) of a spring and damper on the arm's own inertia.
 
@@ -151,15 +154,15 @@ def impedance_law(record: np.record, M: np.ndarray, v: np.ndarray) -> None:
         share = 2.0 * record.damping_ratio / frequency * rate
         for i in range(6):
             record.six[i] += root[i] * eigenvectors[i, k] * share
-    wrench[:] = record.six
+    copy(record.six, wrench)
     _turn(record.turn, False, wrench)
     for i in range(n):
         record.acceleration[i] = -REST_RATE * v[i]
-    root[:] = 0.0
+    clear(root)
     resolve(record, M, root)
 
 
-@kernel
+@part
 def _add_given_damping(
     record: np.record, mobility: np.ndarray, rate: np.ndarray, wrench: np.ndarray
 ) -> None:
@@ -183,16 +186,16 @@ def _add_given_damping(
 @kernel
 def _turn(R: np.ndarray, back: bool, x: np.ndarray) -> None:
     """Replace both halves of x (6,) by R x, or by R^T x on the way back."""
-    for part in range(0, 6, 3):
-        a, b, c = x[part], x[part + 1], x[part + 2]
+    for k in range(0, 6, 3):
+        a, b, c = x[k], x[k + 1], x[k + 2]
         for i in range(3):
             if back:
-                x[part + i] = R[0, i] * a + R[1, i] * b + R[2, i] * c
+                x[k + i] = R[0, i] * a + R[1, i] * b + R[2, i] * c
             else:
-                x[part + i] = R[i, 0] * a + R[i, 1] * b + R[i, 2] * c
+                x[k + i] = R[i, 0] * a + R[i, 1] * b + R[i, 2] * c
 
 
-@kernel
+@part
 def _stiffness_axes(record: np.record) -> None:
     """Write the axes of the stiffness in those of the tool, R_tool_axes, into `turn`."""
     for i in range(3):
@@ -223,12 +226,12 @@ def resolve(record: np.record, M: np.ndarray, goal: np.ndarray) -> None:
     """
     J, rows, A = record.jacobian, record.rows, record.square
     nv = J.shape[1]
-    record.posture_acceleration[:] = record.acceleration
+    copy(record.acceleration, record.posture_acceleration)
     weighted = nv > 6
     if weighted:
         inverse_inertia_rows(M, J, rows, record.inertia)
     else:
-        rows[:, :] = J
+        copy_matrix(J, rows)
     rows_product(rows, J, A)
     ratio = record.smallest_singular_value / record.singularity
     damping = 0.0
@@ -244,7 +247,7 @@ def resolve(record: np.record, M: np.ndarray, goal: np.ndarray) -> None:
             for j in range(nv):
                 goal[i] -= J[i, j] * record.acceleration[j]
     else:
-        record.acceleration[:] = 0.0
+        clear(record.acceleration)
     if not cholesky(A):
         return
     cholesky_solve(A, goal)

@@ -2,13 +2,13 @@
 
 import numpy as np
 
-from icir_control.compiled import kernel
+from icir_control.compiled import part
 
 LIMIT_STIFFNESS = 1000.0
 """[1/s^2] Of the repulsion at a position limit; it grows from nothing at the margin's edge."""
 
 
-@kernel
+@part
 def keep_off_limits(record: np.record, state: np.ndarray) -> None:
     """Add to the acceleration what keeps a yielding arm off its position limits.
 
@@ -38,7 +38,7 @@ def keep_off_limits(record: np.record, state: np.ndarray) -> None:
             )
 
 
-@kernel
+@part
 def limit_torque(record: np.record, nle: np.ndarray) -> None:
     """Write the torque that is within the effort and rate limits.
 

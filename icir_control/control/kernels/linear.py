@@ -12,6 +12,28 @@ SWEEPS = 20
 
 
 @kernel
+def copy(x: np.ndarray, y: np.ndarray) -> None:
+    """Write y = x for vectors; numba's `y[:] = x` takes seconds to compile."""
+    for i in range(y.shape[0]):
+        y[i] = x[i]
+
+
+@kernel
+def copy_matrix(A: np.ndarray, B: np.ndarray) -> None:
+    """Write B = A for matrices."""
+    for i in range(B.shape[0]):
+        for j in range(B.shape[1]):
+            B[i, j] = A[i, j]
+
+
+@kernel
+def clear(x: np.ndarray) -> None:
+    """Write x = 0 for a vector."""
+    for i in range(x.shape[0]):
+        x[i] = 0.0
+
+
+@kernel
 def cholesky(A: np.ndarray) -> bool:
     """Replace the lower triangle of a symmetric matrix by its factor L, A = L L^T.
 
@@ -125,7 +147,7 @@ def smallest_singular_value(
     growth = 0.0
     before = 0.0
     for _ in range(ITERATIONS):
-        y[:] = direction
+        copy(direction, y)
         cholesky_solve(L, y)
         square = 0.0
         for i in range(6):
@@ -142,10 +164,10 @@ def smallest_singular_value(
 @kernel
 def inverse_inertia_rows(M: np.ndarray, J: np.ndarray, rows: np.ndarray, L: np.ndarray) -> None:
     """Write J M^-1, (6, n), for a symmetric positive definite M (n, n); L (n, n) is scratch."""
-    L[:, :] = M
+    copy_matrix(M, L)
     cholesky(L)
     for i in range(J.shape[0]):
-        rows[i] = J[i]
+        copy(J[i], rows[i])
         cholesky_solve(L, rows[i])
 
 

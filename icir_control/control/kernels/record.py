@@ -13,6 +13,9 @@ from icir_control.trajectory import JointTrajectory, SE3Trajectory
 GRAVITY, JOINT, TASK, FLOAT, IMPEDANCE, CUSTOM = range(6)
 """What the law's kernel is; CUSTOM is a law in Python."""
 
+TICK, PREPARE, SENSE, ACTUATE, ADVANCE, START_PATH, STEP, REHEARSE = range(8)
+"""What a call of the compiled function does; see `kernels.run`."""
+
 NO_PATH, JOINT_PATH, POSE_PATH = range(3)
 """What the reference follows."""
 
@@ -46,6 +49,7 @@ def record_dtype(nv: int) -> np.dtype:
             np.record,
             [
                 # What runs.
+                ('operation', 'i8'),
                 ('law', 'i8'),
                 ('feed_forward', 'i8'),
                 ('frame', 'i8'),
@@ -64,6 +68,9 @@ def record_dtype(nv: int) -> np.dtype:
                 ('speed_scale', 'f8'),
                 ('posture', 'f8', joints),
                 ('posture_rate', 'f8'),
+                ('lowest', 'f8', joints),
+                ('highest', 'f8', joints),
+                ('outcome', 'f8', (6,)),
                 ('limited', 'i8'),
                 ('off_path', 'f8'),
                 # Figures of the laws; the first go to their goals little by little.

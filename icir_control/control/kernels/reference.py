@@ -8,8 +8,9 @@ tracking error of an exact model is round-off; with the derivatives it is of ord
 
 import numpy as np
 
-from icir_control.compiled import kernel
+from icir_control.compiled import kernel, part
 from icir_control.control.kernels.follow import follow_pose_path, ramp_rate
+from icir_control.control.kernels.linear import copy
 from icir_control.control.kernels.record import (
     FEED_FORWARD,
     NO_PATH,
@@ -26,7 +27,7 @@ from icir_control.trajectory.kernels import (
 MATCHED = FEED_FORWARD.index('matched')
 
 
-@kernel
+@part
 def advance_reference(dynamics: np.ndarray, record: np.record, time: float) -> None:
     """Bring the reference to a time: its three positions, velocity and acceleration."""
     if record.path == NO_PATH:
@@ -38,8 +39,8 @@ def advance_reference(dynamics: np.ndarray, record: np.record, time: float) -> N
         record.reference_time += record.period
         if abs(record.reference_time - time) < 0.5 * record.period:
             record.reference_time = time
-        record.q_before[:] = record.q_reference
-        record.q_reference[:] = record.q_after
+        copy(record.q_reference, record.q_before)
+        copy(record.q_after, record.q_reference)
         look_ahead(dynamics, record)
     _differences(record)
     if record.feed_forward != MATCHED:
@@ -59,7 +60,7 @@ def look_ahead(dynamics: np.ndarray, record: np.record) -> None:
     polynomial_at(record.joint_coefficients, record.duration, record.path_time, record.q_after)
 
 
-@kernel
+@part
 def _differences(record: np.record) -> None:
     h = record.period
     for i in range(record.q_reference.shape[0]):
@@ -69,7 +70,7 @@ def _differences(record: np.record) -> None:
         record.a_reference[i] = (forward - backward) / (h * h)
 
 
-@kernel
+@part
 def _derivatives(record: np.record) -> None:
     """Write the path's own velocity and acceleration, for comparison with the matched ones."""
     rate = record.rate_now

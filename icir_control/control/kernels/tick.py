@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from icir_control.compiled import kernel
+from icir_control.compiled import kernel, part
 from icir_control.control.kernels.estimate import (
     observe,
     predict,
@@ -10,6 +10,7 @@ from icir_control.control.kernels.estimate import (
     send,
     step_plant,
 )
+from icir_control.control.kernels.follow import rehearse
 from icir_control.control.kernels.laws import (
     float_law,
     gravity_law,
@@ -18,8 +19,24 @@ from icir_control.control.kernels.laws import (
     task_law,
 )
 from icir_control.control.kernels.limits import keep_off_limits, limit_torque
-from icir_control.control.kernels.linear import smallest_singular_value
-from icir_control.control.kernels.record import FLOAT, GRAVITY, IMPEDANCE, JOINT, TASK
+from icir_control.control.kernels.linear import (
+    clear,
+    smallest_singular_value,
+)
+from icir_control.control.kernels.record import (
+    ACTUATE,
+    ADVANCE,
+    FLOAT,
+    GRAVITY,
+    IMPEDANCE,
+    JOINT,
+    PREPARE,
+    REHEARSE,
+    START_PATH,
+    STEP,
+    TASK,
+    TICK,
+)
 from icir_control.control.kernels.reference import advance_reference, look_ahead
 from icir_control.dynamics.kernels import frame_terms, mass_matrix_of, nle_of, terms
 
@@ -28,19 +45,46 @@ GAIN_TIME = 0.02
 
 
 @kernel
-def tick(dynamics: np.ndarray, control: np.ndarray, state: np.ndarray) -> None:
-    """Compute the torque of a compiled law; it stands in the record.
+def run(dynamics: np.ndarray, control: np.ndarray, state: np.ndarray) -> None:
+    """Do one operation of the controller; which one stands in the record.
+
+    One compiled function for all of them: each would otherwise be compiled with its own copy of
+    the dynamics, which takes longer than all else at the first start.
 
     Args:
         dynamics: The buffer of a `Data`.
         control: (1,) record array.
         state: (1 + 2 nv,): time [s], q, v.
     """
-    sense(dynamics, control, state)
     record = control[0]
+    operation = record.operation
+    if operation == PREPARE:
+        if record.observer_gain > 0.0:
+            nv = record.torque.shape[0]
+            observe(record, state[1 + nv : 1 + 2 * nv])
+        predict(dynamics, record, state)
+    elif operation == START_PATH:
+        look_ahead(dynamics, record)
+    elif operation == STEP:
+        step_plant(dynamics, record, record.torque, state)
+    elif operation == REHEARSE:
+        rehearse(dynamics, record)
+    elif operation == ACTUATE:
+        actuate(dynamics, record, state)
+    else:
+        advance_reference(dynamics, record, state[0])
+        if operation != ADVANCE:
+            sense(dynamics, record, state)
+        if operation == TICK:
+            accelerate(record, mass_matrix_of(dynamics), state)
+            actuate(dynamics, record, state)
+
+
+@part
+def accelerate(record: np.record, M: np.ndarray, state: np.ndarray) -> None:
+    """Write the acceleration and the wrench that the law wants."""
     nv = record.torque.shape[0]
     q, v = state[1 : 1 + nv], state[1 + nv : 1 + 2 * nv]
-    M = mass_matrix_of(dynamics)
     if record.law == GRAVITY:
         gravity_law(record, v)
     elif record.law == JOINT:
@@ -51,15 +95,12 @@ def tick(dynamics: np.ndarray, control: np.ndarray, state: np.ndarray) -> None:
         float_law(record, M, v)
     elif record.law == IMPEDANCE:
         impedance_law(record, M, v)
-    actuate(dynamics, control, state)
 
 
-@kernel
-def sense(dynamics: np.ndarray, control: np.ndarray, state: np.ndarray) -> None:
-    """Bring the reference and the terms of the dynamics to a state."""
-    record = control[0]
+@part
+def sense(dynamics: np.ndarray, record: np.record, state: np.ndarray) -> None:
+    """Bring the terms of the dynamics and the tool to a state."""
     nv = record.torque.shape[0]
-    advance_reference(dynamics, record, state[0])
     terms(dynamics, state[1 : 1 + nv], state[1 + nv : 1 + 2 * nv])
     frame_terms(dynamics, record.frame, record.pose, record.twist, record.jacobian, record.drift)
     if record.delay == 0:
@@ -68,11 +109,11 @@ def sense(dynamics: np.ndarray, control: np.ndarray, state: np.ndarray) -> None:
     record.smallest_singular_value = smallest_singular_value(
         record.jacobian, record.singular_direction, record.square, record.six
     )
-    record.wrench[:] = 0.0
+    clear(record.wrench)
     _approach_gains(record)
 
 
-@kernel
+@part
 def _approach_gains(record: np.record) -> None:
     """Bring the gains nearer to their goals, so that no change of them is a jump of torque."""
     share = min(record.period / GAIN_TIME, 1.0)
@@ -90,26 +131,9 @@ def _approach(x: np.ndarray, goal: np.ndarray, share: float) -> None:
         x[i] += share * (goal[i] - x[i])
 
 
-@kernel
-def prepare(dynamics: np.ndarray, control: np.ndarray, state: np.ndarray) -> None:
-    """Before a tick: observe the last period, and look past the torques still under way.
-
-    Args:
-        dynamics: The buffer of a `Data`.
-        control: (1,) record array.
-        state: (1 + 2 nv,): time [s], q, v as measured; as they will be when the torque acts, out.
-    """
-    record = control[0]
-    nv = record.torque.shape[0]
-    if record.observer_gain > 0.0:
-        observe(record, state[1 + nv : 1 + 2 * nv])
-    predict(dynamics, record, state)
-
-
-@kernel
-def actuate(dynamics: np.ndarray, control: np.ndarray, state: np.ndarray) -> None:
+@part
+def actuate(dynamics: np.ndarray, record: np.record, state: np.ndarray) -> None:
     """Write tau = M ddq + nle + J^T f - r (computed torque), and what the motors give of it."""
-    record = control[0]
     M, nle = mass_matrix_of(dynamics), nle_of(dynamics)
     if not record.feeds_back:
         keep_off_limits(record, state)
@@ -123,15 +147,3 @@ def actuate(dynamics: np.ndarray, control: np.ndarray, state: np.ndarray) -> Non
     limit_torque(record, nle)
     send(record)
     record.observing = 1
-
-
-@kernel
-def step(dynamics: np.ndarray, control: np.ndarray, state: np.ndarray) -> None:
-    """Advance the state of the last tick by a period under the torque that it got."""
-    step_plant(dynamics, control[0], control[0].torque, state)
-
-
-@kernel
-def start_path(dynamics: np.ndarray, control: np.ndarray) -> None:
-    """Find the first position ahead on a path that the joints are to follow."""
-    look_ahead(dynamics, control[0])
