@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from icir_control.app.figures import Figure, figures_of, parts_of, run_figures
+from icir_control.app.figures import Figure, figures_of, run_figures
+from icir_control.app.parts import parts_of
 from icir_control.app.plan import Phase, Push, schedule_of
 from icir_control.app.recording import DifferentRunsError, Recording
 from icir_control.app.replay import Replay
@@ -20,7 +21,6 @@ from icir_control.errors import ConfigurationError, UnknownNameError
 from icir_control.nodes.model_file import find_model_file
 from icir_control.share import share_directory
 from icir_control.simulation import World
-from icir_control.trajectory import JointTrajectory
 
 TOOL = 'end_effector_link'
 PHASES = (
@@ -100,15 +100,29 @@ def test_a_run_as_it_should_be_passes(recording, config):
     assert recording.real_time_factor == pytest.approx(5.5 / 2.0)
 
 
-def test_the_replayed_reference_is_the_cubic_of_the_tutorial(recording, config):
-    """Independently of the controller: from where the arm was to home, at rest at both ends."""
+def test_the_reference_is_the_cubic_of_the_tutorial(recording, config):
+    """s(u) = 3 u^2 - 2 u^3, in the joints and along the straight line, written out here."""
+    parts = {
+        part.phase.mode: part
+        for part in parts_of(PHASES, config, recording, replayed(recording, config))
+    }
+    for mode, reference, goal in (
+        ('home', parts['home'].position_reference, np.deg2rad([0, 45, 90, 0, 45, -90])),
+        ('down', parts['down'].pose_reference[0], None),
+    ):
+        part = parts[mode]
+        u = np.clip((part.time - part.phase.start) / 2.0, 0.0, 1.0)[:, None]
+        way = np.array([0.0, 0.0, -0.05]) if goal is None else goal - reference[0]
+        expected = reference[0] + (3.0 * u**2 - 2.0 * u**3) * way
+        np.testing.assert_allclose(reference, expected, atol=1e-13)
+
+
+def test_the_controllers_own_reference_is_the_same(recording, config):
     replay = replayed(recording, config)
-    goal = np.deg2rad([0.0, 45.0, 90.0, 0.0, 45.0, -90.0])
-    cubic = JointTrajectory.to_rest(0.1, 2.0, recording.position[100], np.zeros(6), goal)
-    for k in range(100, 2300, 50):
-        np.testing.assert_allclose(
-            replay.position_reference[k], cubic.position(recording.time[k]), atol=1e-9
-        )
+    for part in parts_of(PHASES, config, recording, replay):
+        own = replay.position_reference[part.rows], replay.translation_reference[part.rows]
+        np.testing.assert_allclose(own[0], part.position_reference, atol=1e-12)
+        np.testing.assert_allclose(own[1], part.pose_reference[0], atol=1e-12)
 
 
 def test_a_lost_state_is_counted(recording, config):

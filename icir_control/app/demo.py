@@ -7,7 +7,8 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
-from icir_control.app.figures import figures_of, parts_of, run_figures
+from icir_control.app.figures import figures_of, run_figures
+from icir_control.app.parts import parts_of
 from icir_control.app.plan import PHASES, schedule_of
 from icir_control.app.plots import write_plots
 from icir_control.app.replay import Replay

@@ -50,20 +50,19 @@ class Phase:
     pushes: tuple[Push, ...] = ()
 
 
-# Along the axis in which the arm is heaviest at home, the spring swings for seconds before it
-# rests. Down starts from home, and float comes last: where it ends nobody need know.
+# Down starts from home, and float comes last: where it ends nobody need know.
 PHASES = (
     Phase('gravity', 0.0, 1.5),
     Phase('home', 1.5, 4.0),
     Phase(
         'impedance',
         4.0,
-        33.0,
-        (Push(4.5, 8.0, 0, 5.0), Push(18.5, 4.0, 1, 5.0), Push(25.5, 4.0, 2, 5.0)),
+        14.0,
+        (Push(4.5, 2.0, 0, 5.0), Push(7.5, 2.0, 1, 5.0), Push(10.5, 2.0, 2, 5.0)),
     ),
-    Phase('down', 33.0, 35.5),
-    Phase('ready', 35.5, 38.0),
-    Phase('float', 38.0, 41.0, (Push(38.5, 1.0, 0, 10.0),)),
+    Phase('down', 14.0, 16.5),
+    Phase('ready', 16.5, 19.0),
+    Phase('float', 19.0, 22.0, (Push(19.5, 1.0, 0, 10.0),)),
 )
 
 

@@ -14,7 +14,8 @@ from matplotlib.ticker import LogLocator, MultipleLocator
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
-from icir_control.app.figures import Part, figures_of, joint_error, pose_error
+from icir_control.app.figures import figures_of
+from icir_control.app.parts import Part
 from icir_control.control.laws import Float, Impedance, Joint, Task
 from icir_control.errors import ConfigurationError
 
@@ -87,15 +88,15 @@ def _joint_tracking(figure: Figure, parts: Sequence[Part]) -> None:
     run = parts[0]
     time = run.recording.time
     for name, colour, position in zip(
-        run.joint_names, _COLOURS, run.recording.position.T, strict=False
+        run.arm.model.joint_names, _COLOURS, run.recording.position.T, strict=False
     ):
         above.plot(time, np.rad2deg(position), color=colour, label=name)
     for part in filter(_tracks, parts):
-        reference = np.rad2deg(part.replay.position_reference[part.rows])
-        above.plot(time[part.rows], reference, **_REFERENCE)
+        reference = np.rad2deg(part.position_reference)
+        above.plot(part.time, reference, **_REFERENCE)
         if type(part.mode.law) is Joint:
-            error = np.max(np.abs(joint_error(part)), axis=1)
-            below.plot(time[part.rows], _envelope(error), color=_COLOURS[0])
+            error = np.max(np.abs(part.joint_error), axis=1)
+            below.plot(part.time, _envelope(error), color=_COLOURS[0])
             _draw_bound(below, part, 'peak_joint_error_rad')
     above.set_ylabel('joint position [deg]')
     above.yaxis.set_major_locator(MultipleLocator(45.0))
@@ -113,11 +114,11 @@ def _task_tracking(figure: Figure, parts: Sequence[Part]) -> None:
         above.plot(time, position, color=colour, label=name)
     for part in filter(_has_pose_reference, parts):
         if _holds_position(part):
-            above.plot(time[part.rows], part.replay.translation_reference[part.rows], **_REFERENCE)
-        distance, angle = pose_error(part)
+            above.plot(part.time, part.replay.translation_reference[part.rows], **_REFERENCE)
+        distance, angle = part.pose_error
         if _holds_position(part):
-            middle.plot(time[part.rows], _envelope(distance), color=_COLOURS[0])
-        below.plot(time[part.rows], _envelope(angle), color=_COLOURS[0])
+            middle.plot(part.time, _envelope(distance), color=_COLOURS[0])
+        below.plot(part.time, _envelope(angle), color=_COLOURS[0])
         _draw_bound(middle, part, 'peak_position_error_m')
         _draw_bound(below, part, 'peak_rotation_error_rad')
         _draw_bound(below, part, 'rotation_error_rad')
@@ -130,11 +131,15 @@ def _task_tracking(figure: Figure, parts: Sequence[Part]) -> None:
 def _torque(figure: Figure, parts: Sequence[Part]) -> None:
     """Applied torque of each joint between its limits."""
     run = parts[0]
-    count = len(run.joint_names)
+    count = len(run.arm.model.joint_names)
     figure.set_size_inches(_WIDTH, 1.3 * count + 0.8)
     panels = figure.subplots(count, 1, sharex=True, squeeze=False)[:, 0]
     for axes, name, torque, limit in zip(
-        panels, run.joint_names, run.recording.effort.T, run.effort_limit, strict=True
+        panels,
+        run.arm.model.joint_names,
+        run.recording.effort.T,
+        run.arm.model.effort_limit,
+        strict=True,
     ):
         axes.plot(run.recording.time, torque, color=_COLOURS[0], linewidth=1.0, label='applied')
         axes.axhline(limit, label='limit', **_BOUND)

@@ -22,6 +22,7 @@ class Replay:
     Attributes:
         mode: Name of the running mode.
         position_reference: (n, nv) [rad or m].
+        velocity_reference: (n, nv) [rad/s or m/s].
         rotation: (n, 3, 3) of the end effector in the base frame.
         translation: (n, 3) of the same [m].
         rotation_reference: (n, 3, 3).
@@ -32,6 +33,7 @@ class Replay:
 
     mode: NDArray[np.str_]
     position_reference: NDArray[np.float64]
+    velocity_reference: NDArray[np.float64]
     rotation: NDArray[np.float64]
     translation: NDArray[np.float64]
     rotation_reference: NDArray[np.float64]
@@ -51,6 +53,7 @@ class Replay:
                 (
                     controller.mode,
                     controller.position_reference.copy(),
+                    controller.velocity_reference.copy(),
                     current.rotation,
                     current.translation,
                     reference.rotation,
