@@ -16,6 +16,7 @@ from icir_control.app.recording import Recording
 from icir_control.app.replay import Replay
 from icir_control.control import Arm, ControllerConfig, Mode
 from icir_control.control.laws import Joint, Task
+from icir_control.dynamics import forward_kinematics, frame_placement, frame_velocity
 from icir_control.spatial import SE3, log3
 from icir_control.trajectory import JointTrajectory, SE3Trajectory
 
@@ -82,14 +83,18 @@ class Part:
         replay, first, figures = self.replay, self.rows.start, self.mode.law.figures
         if not isinstance(self.mode.law, Task):
             return replay.translation_reference[self.rows], replay.rotation_reference[self.rows]
+        model = self.arm.model
+        data = model.create_data()
         q, v = replay.position_reference[first], replay.velocity_reference[first]
-        start = self.arm.T_world_base.inverse() @ self.arm.placement(q)
+        forward_kinematics(model, data, q, v)
+        T_base_world = self.arm.T_world_base.inverse()
+        start = T_base_world @ frame_placement(model, data, self.arm.frame)
         goal = SE3(start.rotation, start.translation + np.array(figures['translation']))
         path = SE3Trajectory.to_rest(
             self.recording.time[first],
             figures['duration'],
             start,
-            self.arm.twist(q, v),
+            frame_velocity(model, data, self.arm.frame),
             goal,
             profile=figures['profile'],
         )
