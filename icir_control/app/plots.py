@@ -192,25 +192,31 @@ def _finish(figure: Figure, panels: Sequence[Axes], parts: Sequence[Part]) -> No
         for push in (push for part in parts for push in part.phase.pushes):
             axes.axvspan(push.start, push.end, **_PUSHED)
     for phase in (part.phase for part in parts):
-        middle, top = (phase.start + phase.end) / 2.0, panels[0].get_xaxis_transform()
-        panels[0].text(
-            middle, 1.02, phase.mode, transform=top, ha='center', va='bottom', fontsize=8
-        )
+        _write_above(panels[0], phase.start, phase.end, phase.mode, height=12, fontsize=9)
         for push in phase.pushes:
-            panels[0].text(
-                (push.start + push.end) / 2.0,
-                0.02,
-                f'{push.force:g} N\n{"xyz"[push.axis]}',
-                transform=top,
-                ha='center',
-                va='bottom',
-                fontsize=7,
-            )
+            words = f'{push.force:g} N tool {"xyz"[push.axis]}'
+            _write_above(panels[0], push.start, push.end, words, height=2, fontsize=7)
     panels[-1].set_xlabel('simulation time [s]')
     handles, labels = panels[0].get_legend_handles_labels()
     if 'limit' not in labels:
         handles += [Line2D([], [], **_REFERENCE), Line2D([], [], **_BOUND)]
         labels += ['reference', 'bound']
     handles.append(Patch(**_PUSHED))
-    labels.append('pushed along an axis of the tool')
+    labels.append('pushed')
     figure.legend(handles, labels, loc='outside lower center', ncols=10)
+
+
+def _write_above(
+    axes: Axes, start: float, end: float, words: str, *, height: float, fontsize: float
+) -> None:
+    """Write words above a span of time, some points above the panel."""
+    axes.annotate(
+        words,
+        ((start + end) / 2.0, 1.0),
+        xytext=(0.0, height),
+        xycoords=axes.get_xaxis_transform(),
+        textcoords='offset points',
+        ha='center',
+        va='bottom',
+        fontsize=fontsize,
+    )
