@@ -69,13 +69,22 @@ def write_motion(linear: Vector, angular: Vector, out: np.ndarray) -> None:
 
 
 @inlined
+def write_column(linear: Vector, angular: Vector, column: int, out: np.ndarray) -> None:
+    """Write a motion into a column of a (6, nv) array."""
+    out[0, column], out[1, column], out[2, column] = linear
+    out[3, column], out[4, column], out[5, column] = angular
+
+
+@inlined
 def write_jacobian(rows: np.ndarray, row: int, R: Matrix, p: Vector, out: np.ndarray) -> None:
-    """Write the Jacobian (6, nv) of a point p of the row's body, in axes R: X^-1 J."""
-    out[:] = 0.0
+    """Write the Jacobian (6, nv) of a point p of the row's body, in axes R: X^-1 J.
+
+    Only the columns of what moves the body; the others must be zero already.
+    """
     k = row
     while k > 0:
         linear, angular = motion_at(rows, k, at.COLUMN, R, p)
-        write_motion(linear, angular, out[:, k - 1])
+        write_column(linear, angular, k - 1, out)
         k = link(rows, k, at.PARENT)
 
 
@@ -94,6 +103,26 @@ def classical(rows: np.ndarray, row: int, R: Matrix, p: Vector) -> tuple[Vector,
     linear, angular = motion_at(rows, row, at.ACCELERATION, R, p)
     v_linear, v_angular = motion_at(rows, row, at.TWIST, R, p)
     return add(linear, cross(v_angular, v_linear)), angular
+
+
+@inlined
+def write_frame_terms(
+    buffer: np.ndarray,
+    frame: int,
+    pose: np.ndarray,
+    twist: np.ndarray,
+    jacobian: np.ndarray,
+    drift: np.ndarray,
+) -> None:
+    """Do what `frame_terms` does, with a Jacobian whose other columns are zero already."""
+    rows = rows_of(buffer)
+    row, R, p = place_frame(rows, frames_of(buffer), frame)
+    write_pose(R, p, pose)
+    linear, angular = motion_at(rows, row, at.TWIST, R, p)
+    write_motion(linear, angular, twist)
+    linear, angular = classical(rows, row, R, p)
+    write_motion(linear, angular, drift)
+    write_jacobian(rows, row, R, p, jacobian)
 
 
 @kernel
@@ -115,14 +144,8 @@ def frame_terms(
         jacobian: (6, nv), written.
         drift: (6,), written: the classical acceleration at ddq = 0, without gravity.
     """
-    rows = rows_of(buffer)
-    row, R, p = place_frame(rows, frames_of(buffer), frame)
-    write_pose(R, p, pose)
-    linear, angular = motion_at(rows, row, at.TWIST, R, p)
-    write_motion(linear, angular, twist)
-    linear, angular = classical(rows, row, R, p)
-    write_motion(linear, angular, drift)
-    write_jacobian(rows, row, R, p, jacobian)
+    jacobian[:] = 0.0
+    write_frame_terms(buffer, frame, pose, twist, jacobian, drift)
 
 
 @kernel
@@ -135,4 +158,5 @@ def placement_terms(
         place(rows, k, q, circle)
     row, R, p = place_frame(rows, frames_of(buffer), frame)
     write_pose(R, p, pose)
+    jacobian[:] = 0.0
     write_jacobian(rows, row, R, p, jacobian)

@@ -13,6 +13,7 @@ from icir_control.dynamics.kernels.frames import (
     motion_seen,
     place_frame,
     seen_from,
+    write_column,
     write_jacobian,
     write_motion,
 )
@@ -94,6 +95,7 @@ def frame_jacobian(buffer: np.ndarray, frame: int, reference: int, out: np.ndarr
     rows = rows_of(buffer)
     row, R, p = place_frame(rows, frames_of(buffer), frame)
     R, p = seen_from(reference, R, p)
+    out[:] = 0.0
     write_jacobian(rows, row, R, p, out)
     return 0
 
@@ -129,6 +131,6 @@ def frame_jacobian_rate(buffer: np.ndarray, frame: int, reference: int, out: np.
         j_linear, j_angular = load(rows, k, at.COLUMN), load(rows, k, at.COLUMN + 3)
         d_linear = add(cross(angular, j_linear), cross(linear, j_angular))
         d_linear, d_angular = motion_seen(R, p, d_linear, cross(angular, j_angular))
-        write_motion(d_linear, d_angular, out[:, k - 1])
+        write_column(d_linear, d_angular, k - 1, out)
         k = link(rows, k, at.PARENT)
     return 0

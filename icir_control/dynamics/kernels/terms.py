@@ -20,7 +20,7 @@ from icir_control.dynamics.kernels.composite import (
     write_mass_row,
 )
 from icir_control.dynamics.kernels.forward import move, place, prepare
-from icir_control.dynamics.kernels.frames import frame_terms
+from icir_control.dynamics.kernels.frames import write_frame_terms
 from icir_control.dynamics.kernels.inertia import force, inertia_in_world, store_composite
 from icir_control.dynamics.kernels.inverse import add_wrench_to_parent, store_wrench, torque_of_row
 
@@ -58,7 +58,7 @@ def terms(buffer: np.ndarray, q: np.ndarray, v: np.ndarray) -> None:
     if watched >= 0:
         nv = rows.shape[0] - 1
         start = int(buffer[at.H_WATCH])
-        frame_terms(
+        write_frame_terms(
             buffer,
             watched,
             view(buffer, start + at.W_POSE, 4, 3),
