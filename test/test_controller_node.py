@@ -7,19 +7,27 @@ import time
 
 import numpy as np
 import pytest
-from diagnostic_msgs.msg import DiagnosticArray
-from geometry_msgs.msg import PoseStamped
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from geometry_msgs.msg import PoseStamped, TwistStamped, WrenchStamped
 from rcl_interfaces.srv import GetParameters, SetParametersAtomically
 from rclpy.parameter import Parameter
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from ros_processes import Observer, Process, RosGraph
 from sensor_msgs.msg import JointState
 from state_source import HOME, MILLISECOND, NAMES, StateSource, joint_state, stamp_of
-from std_msgs.msg import String
+from std_msgs.msg import Float64, String
 from std_srvs.srv import Trigger
 
-from icir_control.dynamics import compute_all_terms, load_urdf
+from icir_control.control.decomposition import TERMS
+from icir_control.dynamics import (
+    ReferenceFrame,
+    compute_all_terms,
+    frame_jacobian,
+    gravity_torque,
+    load_urdf,
+)
 from icir_control.share import share_directory
+from icir_control.spatial import SE3
 
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 CONFIG = str(share_directory() / 'config' / 'gen3_6dof.yaml')
@@ -273,6 +281,144 @@ def test_poses_come_every_ten_milliseconds_and_not_faster_than_the_eye(source):
         for earlier, later in itertools.pairwise(stamps)
     )
     assert {pose.header.frame_id for pose in poses} == {'base_link'}
+
+
+def listen(source: StateSource, position, kinds: dict[str, type]) -> dict[str, object]:
+    """One message of each topic, all of the same tick; at rest at a position."""
+    heard: dict[str, dict[int, object]] = {topic: {} for topic in kinds}
+    subscriptions = [
+        source.observer.create_subscription(
+            kind,
+            f'controller/{topic}',
+            lambda message, topic=topic: heard[topic].setdefault(stamp_of(message), message),
+            10,
+        )
+        for topic, kind in kinds.items()
+    ]
+
+    def of_one_tick() -> set[int]:
+        return set.intersection(*map(set, heard.values()))
+
+    source.observer.spin_until(lambda: of_one_tick() or not source.hold(position))
+    for subscription in subscriptions:
+        source.observer.destroy_subscription(subscription)
+    stamp = max(of_one_tick())
+    return {topic: messages[stamp] for topic, messages in heard.items()}
+
+
+def vector(message) -> np.ndarray:
+    return np.array([message.x, message.y, message.z])
+
+
+def test_the_parts_of_the_torque_add_up_to_the_command(source):
+    source.hold(HOME)
+    assert select(source.observer, 'home').success
+    moved = HOME + 1e-4
+    source.hold(moved, SETTLED)
+    topics = {f'torque_terms/{name}': JointState for name in TERMS}
+    parts = listen(source, moved, topics)
+    total = sum(np.array(part.effort) for part in parts.values())
+    np.testing.assert_allclose(total, source.hold(moved).effort, rtol=0, atol=1e-6)
+    model = load_urdf(share_directory() / 'urdf' / 'gen3_6dof.urdf')
+    weight = gravity_torque(model, model.create_data(), moved)
+    np.testing.assert_allclose(parts['torque_terms/gravity'].effort, weight, rtol=0, atol=1e-9)
+    assert np.abs(parts['torque_terms/feedback'].effort).max() > 1.0
+    assert tuple(parts['torque_terms/feedback'].name) == NAMES
+
+
+def test_errors_are_reference_minus_state(source):
+    silent: list[JointState] = []
+    source.observer.create_subscription(JointState, 'controller/tracking_error', silent.append, 10)
+    source.hold(HOME)
+    listen(source, HOME, {'tool_error': TwistStamped})
+    assert not silent, 'gravity has no reference'
+    assert select(source.observer, 'home').success
+    moved = HOME + 1e-4
+    source.hold(moved, 5)
+    heard = listen(source, moved, {'tracking_error': JointState, 'tool_error': TwistStamped})
+    np.testing.assert_allclose(heard['tracking_error'].position, -1e-4, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(heard['tracking_error'].velocity, 0.0, atol=1e-9)
+    error = heard['tool_error']
+    assert error.header.frame_id == 'base_link'
+    model = load_urdf(share_directory() / 'urdf' / 'gen3_6dof.urdf')
+    data = model.create_data()
+    compute_all_terms(model, data, moved, np.zeros(6))
+    J = frame_jacobian(
+        model, data, model.frame_id('end_effector_link'), ReferenceFrame.LOCAL_WORLD_ALIGNED
+    )
+    way = np.concatenate([vector(error.twist.linear), vector(error.twist.angular)])
+    np.testing.assert_allclose(way, J @ np.full(6, -1e-4), rtol=0, atol=1e-6)
+
+
+def test_the_disturbance_is_the_wrench_that_holds_a_spring(source):
+    """An arm that stays off its rest pose is held there by minus the spring's wrench."""
+    source.hold(HOME)
+    assert set_parameters(source.observer, observer__gain=200.0).successful
+    try:
+        assert select(source.observer, 'impedance').success
+        source.hold(HOME, 5)
+        moved = HOME + 5e-4
+        source.hold(moved, SETTLED)
+        heard = listen(
+            source,
+            moved,
+            {
+                'disturbance': JointState,
+                'disturbance_wrench': WrenchStamped,
+                'torque_terms/compliance': JointState,
+                'tool_error': TwistStamped,
+                'current_pose': PoseStamped,
+            },
+        )
+    finally:
+        assert set_parameters(source.observer, observer__gain=0.0).successful
+    spring = np.array(heard['torque_terms/compliance'].effort)
+    assert np.abs(spring).max() > 0.02
+    np.testing.assert_allclose(heard['disturbance'].effort, -spring, rtol=0, atol=1e-6)
+    held = heard['disturbance_wrench']
+    assert held.header.frame_id == 'end_effector_link'
+    orientation = heard['current_pose'].pose.orientation
+    quaternion = (orientation.x, orientation.y, orientation.z, orientation.w)
+    R = SE3.from_quaternion(quaternion, np.zeros(3)).rotation
+    twist = heard['tool_error'].twist
+    for wrench, stiffness, error in (
+        (held.wrench.force, 500.0, twist.linear),
+        (held.wrench.torque, 20.0, twist.angular),
+    ):
+        np.testing.assert_allclose(
+            vector(wrench), -stiffness * R.T @ vector(error), rtol=1e-3, atol=1e-5
+        )
+
+
+def test_status_names_what_is_saturated(source):
+    heard: list[DiagnosticStatus] = []
+    values: list[Float64] = []
+    observer = source.observer
+    observer.create_subscription(DiagnosticStatus, 'controller/status', heard.append, 10)
+    observer.create_subscription(Float64, 'controller/smallest_singular_value', values.append, 10)
+    observer.spin_until(lambda: source.hold(HOME) and heard and values)
+    assert values[-1].data == pytest.approx(0.034, abs=1e-3)
+    assert heard[-1].level == DiagnosticStatus.OK
+    assert heard[-1].name == '/controller: control'
+    words = {pair.key: pair.value for pair in heard[-1].values}
+    assert words['saturated joints'] == 'none'
+    assert words['rate limited'] == words['path limited'] == 'no'
+    assert (words['observer'], words['mode'], words['speed scale']) == ('off', 'gravity', '1')
+
+    assert select(observer, 'home').success
+    assert set_parameters(observer, observer__gain=100.0).successful
+    try:
+        for k in range(30):
+            source.hold(HOME + 1e-3 * k * np.eye(6)[1])
+        heard.clear()
+        far = HOME + 0.029 * np.eye(6)[1]
+        observer.spin_until(lambda: source.hold(far) and heard)
+    finally:
+        assert set_parameters(observer, observer__gain=0.0).successful
+    assert heard[-1].level == DiagnosticStatus.WARN
+    assert 'saturated: joint_2' in heard[-1].message
+    words = {pair.key: pair.value for pair in heard[-1].values}
+    assert words['observer'] == 'cancels'
 
 
 def test_gains_change_while_it_runs_all_or_none(source):

@@ -14,7 +14,10 @@ from icir_control.control.law import Plan, Start
 from icir_control.control.laws.gravity import Gravity
 from icir_control.dynamics import Model
 from icir_control.errors import InvalidValueError, RefusedError
-from icir_control.spatial import SE3
+from icir_control.spatial import SE3, Motion, log3
+
+INSENSIBLE = 1e-3
+"""Share of the Jacobian's greatest singular value below which a wrench is not told by torques."""
 
 
 @dataclass(frozen=True)
@@ -226,6 +229,24 @@ class Controller:
         return self._engine.velocity_reference
 
     @property
+    def has_joint_reference(self) -> bool:
+        """Whether the running mode has a reference for the joints."""
+        return self._engine.has_joint_reference
+
+    @property
+    def tracking_error(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Reference minus state of the joints, position and velocity, each (nv,)."""
+        engine = self._engine
+        return engine.position_reference - engine.q, engine.velocity_reference - engine.v
+
+    @property
+    def tool_error(self) -> Motion:
+        """From the end effector to its reference in base axes [m, rad]; rotation as a vector."""
+        current, reference = self.current_pose, self.reference_pose
+        way = reference.translation - current.translation
+        return Motion(way, log3(reference.rotation @ current.rotation.T))
+
+    @property
     def current_pose(self) -> SE3:
         """T_base_tool of the end effector."""
         return self._engine.current_pose
@@ -264,3 +285,18 @@ class Controller:
     def disturbance(self) -> NDArray[np.float64]:
         """(nv,) torque on the arm that the model does not explain, by the observer [N m or N]."""
         return self._engine.record.disturbance
+
+    @property
+    def disturbance_wrench(self) -> NDArray[np.float64]:
+        """(6,) at the end effector, LOCAL, linear first, that explains the disturbance best.
+
+        The least f with the least |J^T f - r|; directions in which the arm cannot feel a wrench,
+        at a singularity, count as none.
+        """
+        record = self._engine.record
+        return np.linalg.lstsq(record.jacobian.T, record.disturbance, rcond=INSENSIBLE)[0]
+
+    @property
+    def cancels_disturbance(self) -> bool:
+        """Whether the running mode cancels what the observer estimates."""
+        return self.config.observer_gain > 0.0 and bool(self._engine.record.feeds_back)

@@ -124,7 +124,7 @@ class Engine:
         settle_gains(self.record)
         install_path(self.record, plan.path)
         install_start(self.record, start.time, start.q, start.v)
-        if self._has_joint_reference:
+        if self.has_joint_reference:
             self._workspace.run(START_PATH)
 
     def write_figures(self, law: Law) -> None:
@@ -172,12 +172,12 @@ class Engine:
     @property
     def position_reference(self) -> NDArray[np.float64]:
         """(nv,) where the arm should be; where it is, in a law without a joint reference."""
-        return self.record.q_reference if self._has_joint_reference else self.q
+        return self.record.q_reference if self.has_joint_reference else self.q
 
     @property
     def velocity_reference(self) -> NDArray[np.float64]:
         """(nv,) how it should move; how it moves, in a law without a joint reference."""
-        return self.record.v_reference if self._has_joint_reference else self.v
+        return self.record.v_reference if self.has_joint_reference else self.v
 
     @property
     def current_pose(self) -> SE3:
@@ -200,5 +200,6 @@ class Engine:
         return torque_terms(self.record, data.M, data.nle, data.g)
 
     @property
-    def _has_joint_reference(self) -> bool:
+    def has_joint_reference(self) -> bool:
+        """Whether the running law has a reference for the joints."""
         return self.record.path == JOINT_PATH or self.record.law == TASK

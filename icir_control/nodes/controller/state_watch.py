@@ -4,11 +4,12 @@ import gc
 import time
 from collections import deque
 
-from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 
 from icir_control.control import Controller
+from icir_control.nodes.controller.status import key_values, limits_of
 from icir_control.nodes.transport import JointStateSubscription
 
 SILENCE = 1.0  # s of wall time without a state until that is said
@@ -117,14 +118,13 @@ class StateWatch:
             'states answered': self._ticks,
             'states rejected': ', '.join(f'{n} {kind}' for kind, n in rejected.items()) or 0,
             'publishers of states': ', '.join(publishers),
-            'saturated joints': int(self._controller.saturated.sum()),
-            'smallest singular value': f'{self._controller.smallest_singular_value:.4g}',
+            **limits_of(self._controller),
         }
         status = DiagnosticStatus(
             level=level,
             name=f'{self._node.get_fully_qualified_name()}: states',
             message=message,
-            values=[KeyValue(key=key, value=str(value)) for key, value in values.items()],
+            values=key_values(values),
         )
         array = DiagnosticArray(status=[status])
         array.header.stamp = self._node.get_clock().now().to_msg()

@@ -9,6 +9,7 @@ from rclpy.qos import DurabilityPolicy, QoSProfile
 from std_msgs.msg import String
 
 from icir_control.control import Controller
+from icir_control.nodes.controller.insight import Insight
 from icir_control.nodes.transport import JointStatePublisher
 from icir_control.spatial import SE3
 
@@ -23,7 +24,12 @@ class Telemetry:
     """Publishes the running mode when it changes, the poses and references at a bounded pace."""
 
     def __init__(
-        self, node: Node, controller: Controller, joint_names: Sequence[str], base_frame: str
+        self,
+        node: Node,
+        controller: Controller,
+        joint_names: Sequence[str],
+        base_frame: str,
+        end_effector_frame: str,
     ) -> None:
         """Create the publishers.
 
@@ -32,6 +38,7 @@ class Telemetry:
             controller: What is told of.
             joint_names: In the order of v.
             base_frame: Frame of the poses.
+            end_effector_frame: What they are the poses of.
         """
         self._controller = controller
         self._base_frame = base_frame
@@ -39,6 +46,7 @@ class Telemetry:
         self._current = node.create_publisher(PoseStamped, '~/current_pose', 1)
         self._reference = node.create_publisher(PoseStamped, '~/reference_pose', 1)
         self._joints = JointStatePublisher(node, '~/joint_reference', joint_names)
+        self._insight = Insight(node, controller, joint_names, base_frame, end_effector_frame)
         self._mode = ''
         self._due_ns = 0
         self._due_wall = 0.0
@@ -80,6 +88,7 @@ class Telemetry:
             controller.velocity_reference,
             controller.torque_unsaturated,
         )
+        self._insight.publish(stamp_ns, token)
 
     def _stamped(self, placement: SE3, stamp_ns: int) -> PoseStamped:
         message = PoseStamped()

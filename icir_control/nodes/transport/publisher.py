@@ -59,6 +59,11 @@ class JointStatePublisher:
         """The full name of the topic."""
         return self._publisher.topic_name
 
+    @property
+    def is_heard(self) -> bool:
+        """Whether anybody subscribes."""
+        return self._publisher.get_subscription_count() > 0
+
     def publish(
         self,
         stamp_ns: int,
