@@ -89,7 +89,9 @@ test-long: $(STAMP)
 bench: $(STAMP)
 	@$(BIN)/python -c 'import example_robot_data, pinocchio' 2>/dev/null \
 	  || $(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[$(EXTRAS),bench]'
-	$(BIN)/python -m benchmark
+	@for script in benchmark/*.py; do \
+	  echo; echo "== $$script"; $(BIN)/python $$script || exit 1; \
+	done
 
 lint: $(STAMP)
 	$(BIN)/ruff check .
