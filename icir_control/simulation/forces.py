@@ -62,9 +62,7 @@ class ExternalForces:
         self._settle()
 
     def apply(self) -> None:
-        """Write the sum for the present configuration."""
-        # The poses in `data` are those of the last step's start: the links have moved since.
-        mujoco.mj_kinematics(self._model, self._data)
+        """Write the sum for the present configuration, whose poses `mj_step1` has found."""
         self._applied.fill(0.0)
         if self._mouse is not None:
             # Overwrites the row of the body that it drags, so it comes first.

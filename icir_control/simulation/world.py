@@ -123,6 +123,7 @@ class World:
         self._warnings = memoryview(data.warning.number)
         self._good_position = data.qpos.copy()
         self._good_velocity = data.qvel.copy()
+        self._is_prepared = False
         self._diverged: tuple[str, float, str] | None = None
         plant, size = self.plant, len(self.joint_names)
         self._delay = DelayLine(plant.delay_steps, size) if plant.delay_steps else None
@@ -176,6 +177,7 @@ class World:
         self._forces.clear_all()
         mujoco.mj_resetData(self.model, self.data)
         self._diverged = None
+        self._is_prepared = False
         self._qpos[:] = q[self._joints.inverse]
         self.data.time = self.time_ns * 1e-9
         # Poses and contacts belong to the new configuration from now on, also for who looks.
@@ -199,6 +201,7 @@ class World:
             DivergenceError: The state left the finite. It stays as it was before the step, and
                 every further step raises again, until a reset.
         """
+        self.prepare()
         # The square sum is small only where every torque is: one call, and false for NaN.
         if torque.shape != self._shape or not torque.dot(torque) < _LARGEST_INPUT**2:
             torque = self._check_torque(torque)
@@ -210,15 +213,26 @@ class World:
             self._delay.exchange(torque, self._ctrl)
         if self._forces.active:
             self._forces.apply()
-        self._good_position[:] = self._qpos
-        self._good_velocity[:] = self._qvel
-        mujoco.mj_step(self.model, self.data)
+        mujoco.mj_step2(self.model, self.data)
+        self._is_prepared = False
         warnings = self._warnings
         if warnings[_ACCELERATION] or warnings[_VELOCITY] or warnings[_POSITION]:
             self._report_divergence()
         self.steps += 1
         if self._noise is not None:
             self._noise.draw()
+
+    def prepare(self) -> None:
+        """Do what of the next step needs no torque: most of it; `step` does it where it is due.
+
+        Whoever waits for a torque has the time for it. The step is the same to the last bit.
+        """
+        if self._is_prepared or self._diverged is not None:
+            return
+        self._good_position[:] = self._qpos
+        self._good_velocity[:] = self._qvel
+        mujoco.mj_step1(self.model, self.data)
+        self._is_prepared = True
 
     def brake_torque(self, damping: float) -> NDArray[np.float64]:
         """Return the torque that brings the plant to rest: its own bias plus joint damping.

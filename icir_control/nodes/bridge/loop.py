@@ -212,6 +212,7 @@ class Loop(ABC):
         self.gate.advance(world.time_ns)
         self._states.publish()
         # From here on the controller is at work, and nobody waits for us.
+        world.prepare()
         if self._is_unexamined:
             self._examine_command()
         if self._step_done is not None:
