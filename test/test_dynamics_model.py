@@ -2,9 +2,11 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
+from mujoco_oracle import MujocoOracle
 from random_trees import SIZES, random_tree
 
 from icir_control.dynamics import (
@@ -347,3 +349,29 @@ def test_importing_the_dynamics_loads_neither_ros_nor_mujoco():
     loaded = {name.split('.')[0] for name in done.stdout.split()}
     assert not loaded & {'rclpy', 'mujoco', 'yourdfpy', 'pinocchio', 'matplotlib'}
     assert 'icir_control' in loaded
+
+
+def mobile_manipulator():
+    """The example of docs/dynamics.md."""
+    text = (Path(__file__).resolve().parent.parent / 'docs/dynamics.md').read_text()
+    source = text[text.index('def mobile_manipulator') : text.index('robot = mobile_manipulator')]
+    names = {'np': np, 'SE3': SE3, 'Inertia': Inertia, 'ModelBuilder': ModelBuilder}
+    exec(source, names)
+    return names['mobile_manipulator']()
+
+
+def test_the_mobile_manipulator_of_the_slides():
+    model = mobile_manipulator()
+    assert (model.nq, model.nv, model.na) == (12, 12, 9)
+    oracle, data = MujocoOracle(model), model.create_data()
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        q, v = model.random_configuration(rng), rng.normal(size=model.nv)
+        # Odometry far from where it began, the heading unwrapped.
+        q[:3] = 10.0 * rng.normal(size=3)
+        oracle.set_state(q, v)
+        compute_all_terms(model, data, q, v)
+        for ours, theirs in ((data.M, oracle.mass_matrix()), (data.nle, oracle.nle())):
+            assert np.abs(ours - theirs).max() < 1e-10 * max(1.0, np.abs(theirs).max())
+    # Gravity asks nothing of a base on level ground.
+    assert np.abs(data.g[:3]).max() < 1e-12

@@ -6,6 +6,7 @@ given by its index, `model.frame_id(name)`. All raise `InvalidValueError` for an
 reference that does not exist, and for data of another model.
 """
 
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,7 @@ def frame_placement(model: Model, data: Data, frame_id: int) -> SE3:
     """Return where a frame lies in the world; placements must be computed."""
     rotation, translation = np.empty((3, 3)), np.empty(3)
     try:
-        done = kernels.frame_pose(data.buffer, frame_id, rotation, translation) == 0
+        done = kernels.frame_pose(data.buffer, index(frame_id), rotation, translation) == 0
     except TypeError:
         done = False
     if not done or data.model is not model:
@@ -133,7 +134,7 @@ def joint_jacobian(
 def _ask(kernel: Entry, model: Model, data: Data, frame_id: Any, reference: Any, out: Any) -> None:
     """Let a kernel of (buffer, frame, reference, out) write its answer."""
     try:
-        if kernel(data.buffer, frame_id, int(reference), out) == 0 and data.model is model:
+        if kernel(data.buffer, index(frame_id), int(reference), out) == 0 and data.model is model:
             return
     except (TypeError, ValueError):
         # Not compiled yet, or other types than it takes.
