@@ -1,0 +1,279 @@
+"""How long a control tick takes from Python, beside the same law on Pinocchio and numpy.
+
+Both sides get the same states, recorded on the simulated arm while its tool moves 5 cm down, and
+must agree on the torques before they are timed; then they take turns, and the best round of each
+counts. The law comes in two forms: the tutorial's (slide "Task space position control"), and the
+default of this package, whose reference is found by inverse kinematics a period ahead.
+"""
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pinocchio as pin
+import yaml
+from rich.console import Console
+from rich.table import Table
+
+from icir_control.control import Controller, ControllerConfig
+from icir_control.dynamics import load_urdf
+from icir_control.share import share_directory
+from icir_control.simulation import Plant, World
+
+PERIOD = 1e-3  # s
+TICKS, ROUNDS = 500, 15
+ASKED = 10.0
+"""Times that a tick must at least be faster than the law on Pinocchio and numpy."""
+
+HOMES = {
+    'gen3_6dof': np.radians([0.0, 45.0, 90.0, 0.0, 45.0, -90.0]),
+    'gen3_7dof': np.radians([0.0, 15.0, 180.0, -130.0, 0.0, 55.0, 90.0]),
+}
+LAWS = ('gravity', 'home', 'down', 'float', 'impedance')
+State = tuple[float, np.ndarray, np.ndarray]
+Changes = dict[str, object]
+
+
+def urdf_of(robot: str) -> Path:
+    """Return the URDF of a robot of the package."""
+    return share_directory() / 'urdf' / f'{robot}.urdf'
+
+
+def controller_of(robot: str, changes: Changes) -> Controller:
+    """Return a controller of the shipped configuration with some figures changed."""
+    file = share_directory() / 'config' / f'{robot}.yaml'
+    parameters = yaml.safe_load(file.read_text())['/**/controller']['ros__parameters']
+    parameters.pop('model')
+    for name, value in changes.items():
+        *groups, last = name.split('.')
+        place = parameters
+        for group in groups:
+            place = place.setdefault(group, {})
+        place[last] = value
+    model = load_urdf(urdf_of(robot))
+    return Controller(model, ControllerConfig.from_parameters(parameters, model))
+
+
+def start(controller: Controller, mode: str, state: State) -> None:
+    """Begin a mode at a state."""
+    controller.restart(*state)
+    controller.select(mode)
+
+
+def record(controller: Controller, robot: str, mode: str) -> list[State]:
+    """Run a mode on the plant from home, and return the states of its ticks."""
+    model = load_urdf(urdf_of(robot))
+    world = World(
+        urdf_of(robot),
+        joint_names=model.joint_names,
+        end_effector_frame='end_effector_link',
+        initial_configuration=HOMES[robot],
+        plant=Plant(delay_steps=controller.config.delay_steps),
+    )
+    q, v, effort = np.zeros((3, model.nv))
+    states: list[State] = []
+    for tick in range(TICKS):
+        world.read(q, v, effort)
+        states.append((world.time_ns * 1e-9, q.copy(), v.copy()))
+        if tick == 0:
+            start(controller, mode, states[0])
+        world.step(controller.tick(*states[-1]))
+    return states
+
+
+class Tutorial:
+    """The tutorial's task-space law as one writes it with Pinocchio's Python bindings."""
+
+    def __init__(self, controller: Controller, state: State) -> None:
+        # The tutorial's URDF gives every joint one coordinate; Pinocchio would take two for a
+        # continuous one, and more time to fill them in.
+        urdf = urdf_of('gen3_6dof').read_text().replace('"continuous"', '"revolute"')
+        self.model = pin.buildModelFromXML(urdf)
+        self.data = self.model.createData()
+        self.frame = self.model.getFrameId('end_effector_link')
+        gains, figures = controller.config.gains, controller.config.modes['down'].law.figures
+        self.kp, self.kd = gains.task_kp, gains.task_kd
+        self.start_time, q, _ = state
+        self.duration = figures['duration']
+        pin.framesForwardKinematics(self.model, self.data, q)
+        self.start = self.data.oMf[self.frame].copy()
+        self.way, self.turn = np.array(figures['translation']), np.zeros(3)
+
+    def goal(self, time: float) -> pin.SE3:
+        """Return the pose of the cubic."""
+        s = min(max((time - self.start_time) / self.duration, 0.0), 1.0)
+        share = s * s * (3.0 - 2.0 * s)
+        rotation = self.start.rotation @ pin.exp3(share * self.turn)
+        return pin.SE3(rotation, self.start.translation + share * self.way)
+
+    def tick(self, time: float, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """Return the torque."""
+        model, data, frame = self.model, self.data, self.frame
+        goal = self.goal(time)
+        pin.computeAllTerms(model, data, q, v)
+        pose = pin.updateFramePlacement(model, data, frame)
+        twist = pin.getFrameVelocity(model, data, frame, pin.LOCAL)
+        drift = pin.getFrameClassicalAcceleration(model, data, frame, pin.LOCAL)
+        J = pin.getFrameJacobian(model, data, frame, pin.LOCAL)
+        wanted = self.kp * error_in_se3(pose, goal) - self.kd * twist.vector
+        ddq = np.linalg.pinv(J) @ (wanted - drift.vector)
+        return data.M @ ddq + data.nle
+
+
+class Matched(Tutorial):
+    """The same with a reference that matches the plant's integrator, two Newton steps a tick."""
+
+    def __init__(self, controller: Controller, state: State) -> None:
+        super().__init__(controller, state)
+        self.before = self.now = self.after = state[1]
+
+    def tick(self, time: float, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """Return the torque; to be called at every period, from the first on."""
+        model, data, frame = self.model, self.data, self.frame
+        self.before, self.now = self.now, self.after
+        self.after = self.follow(self.goal(time + PERIOD), 2.0 * self.now - self.before)
+        v_reference = (self.now - self.before) / PERIOD
+        a_reference = (self.after - 2.0 * self.now + self.before) / PERIOD**2
+        pin.computeAllTerms(model, data, q, v)
+        pose = pin.updateFramePlacement(model, data, frame)
+        J = pin.getFrameJacobian(model, data, frame, pin.LOCAL)
+        error = self.kp * error_in_se3(pose, self.goal(time))
+        error += self.kd * (J @ (v_reference - v))
+        ddq = a_reference + np.linalg.pinv(J) @ error
+        return data.M @ ddq + data.nle
+
+    def follow(self, goal: pin.SE3, q: np.ndarray) -> np.ndarray:
+        """Return the joint positions of a pose near those of q."""
+        model, data, frame = self.model, self.data, self.frame
+        for _ in range(2):
+            pin.computeJointJacobians(model, data, q)
+            pose = pin.updateFramePlacement(model, data, frame)
+            J = pin.getFrameJacobian(model, data, frame, pin.LOCAL)
+            q = q + np.linalg.solve(J, error_in_se3(pose, goal))
+        return q
+
+
+def error_in_se3(pose: pin.SE3, goal: pin.SE3) -> np.ndarray:
+    """Return the error of the slides, in the axes of the pose."""
+    miss = pose.actInv(goal)
+    return np.concatenate([miss.translation, pin.log3(miss.rotation)])
+
+
+def replay(tick: Callable[..., np.ndarray], states: list[State]) -> np.ndarray:
+    """Return the torques at all states, (ticks, nv)."""
+    return np.array([tick(*state).copy() for state in states])
+
+
+def bare(controller: Controller) -> Callable[[np.ndarray], None]:
+    """Return the compiled call alone: a row (time, q, v) to the torque in the record."""
+    workspace = controller._engine._workspace
+    run, arrays, state = workspace._run, workspace._arrays, workspace.state
+
+    def call(row: np.ndarray) -> None:
+        state[:] = row
+        run(*arrays)
+
+    return call
+
+
+def seconds(tick: Callable[..., object], inputs: list[tuple]) -> float:
+    """Return the time of one tick over all inputs."""
+    begin = time.perf_counter()
+    for values in inputs:
+        tick(*values)
+    return (time.perf_counter() - begin) / len(inputs)
+
+
+def compare(feed_forward: str, their_law: type[Tutorial]) -> dict[str, float]:
+    """Return us per tick of a law: ours, our compiled call alone, and theirs."""
+    ours = controller_of('gen3_6dof', {'modes.down.feed_forward': feed_forward})
+    states = record(ours, 'gen3_6dof', 'down')
+    rows = [(np.concatenate([[t], q, v]),) for t, q, v in states]
+    start(ours, 'down', states[0])
+    torques = replay(ours.tick, states)
+    np.testing.assert_allclose(torques, replay(their_law(ours, states[0]).tick, states), atol=1e-6)
+    times: dict[str, list[float]] = {'pinocchio': [], 'tick': [], 'compiled': []}
+    for _ in range(ROUNDS):
+        times['pinocchio'].append(seconds(their_law(ours, states[0]).tick, states))
+        start(ours, 'down', states[0])
+        times['tick'].append(seconds(ours.tick, states))
+        start(ours, 'down', states[0])
+        times['compiled'].append(seconds(bare(ours), rows))
+    return {name: min(values) * 1e6 for name, values in times.items()}
+
+
+def laws() -> dict[str, dict[str, float]]:
+    """Return us per tick by law, for each arm and with observer and predictor at work."""
+    ways = {
+        'six joints': ('gen3_6dof', {}),
+        'observer on': ('gen3_6dof', {'observer.gain': 200.0}),
+        'predictor, 3 steps': ('gen3_6dof', {'predictor.delay_steps': 3}),
+        'seven joints': ('gen3_7dof', {}),
+    }
+    figures: dict[str, dict[str, float]] = {}
+    for way, (robot, changes) in ways.items():
+        controller = controller_of(robot, changes)
+        for mode in LAWS:
+            states = record(controller, robot, mode)
+            times = []
+            for _ in range(ROUNDS):
+                start(controller, mode, states[0])
+                times.append(seconds(controller.tick, states))
+            name = type(controller.config.modes[mode].law).__name__.lower()
+            figures.setdefault(name, {})[way] = min(times) * 1e6
+    return figures
+
+
+def show(
+    console: Console, by_form: dict[str, dict[str, float]], by_law: dict[str, dict[str, float]]
+) -> None:
+    """Print the tables."""
+    table = Table(title='the task-space law from (t, q, v) to torque: us = times faster')
+    table.add_column('')
+    for form in by_form:
+        table.add_column(form, justify='right')
+    for name, words in WAYS.items():
+        cells = []
+        for times in by_form.values():
+            ratio = times['pinocchio'] / times[name]
+            faster = '' if name == 'pinocchio' else f' = [bold]{ratio:.1f}[/bold]'
+            cells.append(f'{times[name]:.2f}{faster}')
+        table.add_row(words, *cells)
+    table.caption = f'asked of Controller.tick: {ASKED:g} times'
+    console.print(table)
+
+    table = Table(title='us per Controller.tick, by law')
+    table.add_column('')
+    for way in next(iter(by_law.values())):
+        table.add_column(way, justify='right')
+    for name, figures in by_law.items():
+        table.add_row(name, *(f'{value:.2f}' for value in figures.values()))
+    console.print(table)
+
+
+FORMS = {"the tutorial's": ('none', Tutorial), 'matched (default)': ('matched', Matched)}
+WAYS = {
+    'pinocchio': 'Pinocchio and numpy',
+    'tick': 'Controller.tick',
+    'compiled': 'its compiled call alone',
+}
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Measure, and print."""
+    parser = argparse.ArgumentParser(description=__doc__.partition('\n')[0])
+    parser.add_argument('--json', type=Path, help='write the figures there too')
+    options = parser.parse_args(arguments)
+    by_form = {name: compare(*form) for name, form in FORMS.items()}
+    by_law = laws()
+    show(Console(width=None if sys.stdout.isatty() else 100), by_form, by_law)
+    if options.json:
+        options.json.write_text(json.dumps({'forms_us': by_form, 'laws_us': by_law}, indent=2))
+
+
+if __name__ == '__main__':
+    main()
