@@ -1,7 +1,0 @@
-"""Every benchmark, one after another: `python -m benchmark`."""
-
-from benchmark import control, dynamics, loop
-
-dynamics.main([])
-control.main([])
-loop.main()
