@@ -8,9 +8,12 @@ import os
 from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
+from pickle import UnpicklingError
 from typing import Any, TypeVar
 
 Function = TypeVar('Function', bound=Callable[..., Any])
+
+_UNUSABLE = (OSError, EOFError, UnpicklingError)  # what files raise that are not as they should be
 
 JIT_DISABLED = os.environ.get('NUMBA_DISABLE_JIT', '0') not in ('', '0')
 
@@ -76,12 +79,45 @@ def _compile(function: Function, **options: Any) -> Function:
     before = numba.config.CACHE_DIR
     numba.config.CACHE_DIR = str(_cache_directory())
     try:
-        return numba.njit(cache=True, error_model='numpy', **options)(function)
+        compiled = numba.njit(cache=True, error_model='numpy', **options)(function)
     except RuntimeError:
-        # No place to write to (a read-only home, say): compile at every start instead.
-        return numba.njit(error_model='numpy', **options)(function)
+        compiled = None
     finally:
         numba.config.CACHE_DIR = before
+    # Where ours cannot be written to, numba takes a folder that does not change with the kernels.
+    if compiled is None or not Path(compiled.stats.cache_path).is_relative_to(_cache_directory()):
+        return numba.njit(error_model='numpy', **options)(function)
+    compiled._cache = _OptionalCache(compiled._cache)
+    return compiled
+
+
+class _OptionalCache:
+    """The files of one kernel, given up at the first one that cannot be written or read.
+
+    A disk may fill up, or become read-only, long after the folder was made: what is compiled then
+    is used all the same, and compiled again at the next start.
+    """
+
+    def __init__(self, files: Any) -> None:
+        self._files = files
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._files, name)
+
+    def load_overload(self, signature: Any, context: Any) -> Any:
+        """Return compiled code for a signature; None where there is none to be read."""
+        try:
+            return self._files.load_overload(signature, context)
+        except _UNUSABLE:
+            self._files.disable()
+            return None
+
+    def save_overload(self, signature: Any, code: Any) -> None:
+        """Keep compiled code, if that is possible."""
+        try:
+            self._files.save_overload(signature, code)
+        except _UNUSABLE:
+            self._files.disable()
 
 
 def part(function: Function) -> Function:

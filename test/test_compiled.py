@@ -1,0 +1,100 @@
+"""The compiler's files on disk: used where they can be, done without where they cannot."""
+
+import os
+import resource
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+# Two kernels, one inside the other; the source is a file, since numba keeps nothing else.
+SOURCE = """
+import numpy as np
+from icir_control.compiled import kernel
+
+
+@kernel
+def twice(x):
+    return 2.0 * x
+
+
+@kernel
+def sum_of_twice(x):
+    total = 0.0
+    for value in x:
+        total += twice(value)
+    return total
+
+
+if __name__ == '__main__':
+    result = sum_of_twice(np.arange(4.0))
+    hits = sum(sum_of_twice.stats.cache_hits.values())
+    print(result, len(sum_of_twice.signatures), hits)
+"""
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Callable[..., str]:
+    source = tmp_path / 'kernels_of_a_test.py'
+    source.write_text(SOURCE)
+
+    def run(cache: Path, limit: Callable[[], None] | None = None) -> str:
+        environment = os.environ | {'NUMBA_CACHE_DIR': str(cache), 'PYTHONDONTWRITEBYTECODE': '1'}
+        environment.pop('NUMBA_DISABLE_JIT', None)
+        done = subprocess.run(
+            [sys.executable, str(source)],
+            env=environment,
+            preexec_fn=limit,
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == 0, done.stderr
+        assert not done.stderr
+        return done.stdout.strip()
+
+    return run
+
+
+def files_in(folder: Path, suffix: str) -> list[Path]:
+    return sorted(folder.rglob(f'*.{suffix}'))
+
+
+def test_code_is_kept_and_found_again(run, tmp_path):
+    cache = tmp_path / 'cache'
+    assert run(cache) == '12.0 1 0'
+    assert len(files_in(cache, 'nbi')) == len(files_in(cache, 'nbc')) == 2
+    assert run(cache) == '12.0 1 1'
+
+
+def test_a_folder_that_cannot_be_made_is_done_without(run, tmp_path):
+    occupied = tmp_path / 'file'
+    occupied.write_text('no folder')
+    assert run(occupied) == '12.0 1 0'
+    # Nor is code left beside the source, where a changed kernel would not be noticed.
+    assert files_in(tmp_path, 'nb*') == []
+
+
+@pytest.mark.parametrize('size', [0, 64, 2000])
+def test_a_disk_that_is_full_is_done_without(run, tmp_path, size):
+    cache = tmp_path / 'cache'
+
+    def no_file_longer() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+
+    assert run(cache, no_file_longer) == '12.0 1 0'
+    assert files_in(cache, 'nbc') == []
+    # What was left there does no harm once there is room again.
+    assert run(cache) == '12.0 1 0'
+    assert run(cache) == '12.0 1 1'
+
+
+@pytest.mark.parametrize('suffix', ['nbi', 'nbc'])
+@pytest.mark.parametrize('content', [b'', b'\x80'])
+def test_damaged_files_are_done_without(run, tmp_path, suffix, content):
+    cache = tmp_path / 'cache'
+    run(cache)
+    for file in files_in(cache, suffix):
+        file.write_bytes(content)
+    assert run(cache) == '12.0 1 0'
