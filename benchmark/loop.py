@@ -1,11 +1,12 @@
 """How fast the lockstep loop is beside bare ping-pong of the same messages, in one run.
 
-Every way runs as two processes on a ROS graph of its own:
+Every way but the last runs as two processes, each on a ROS graph of its own:
 
 - `plain`: JointState through `rclpy.spin`, best effort, nothing else done;
 - `raw`: serialised bytes through a wait set, best effort, sent back as they came;
 - `loop`: bridge and controller in lockstep, as fast as possible: the physics and the control law
-  are done in between.
+  are done in between;
+- `composed`: the same two nodes and topics in one process.
 
 The ways take turns, so that a change of the machine's mood meets all of them.
 """
@@ -19,9 +20,14 @@ import sys
 import time
 from collections.abc import Callable
 
-WAYS = ('plain', 'raw', 'loop')
+WAYS = ('plain', 'raw', 'loop', 'composed')
 NAMES = [f'joint_{i}' for i in range(1, 7)]
 QUIET = ('--ros-args', '--log-level', 'error')
+BRIDGE = 'mujoco_bridge'
+FAST = (
+    *('--ros-args', '-p', f'{BRIDGE}:viewer:=none'),
+    *('-p', f'{BRIDGE}:real_time_factor:=0.0'),
+)
 WARM_UP = 300  # round trips or ticks that are not measured
 _FIRST_DOMAIN = 90
 _PATIENCE = 120.0  # s until the other process must have answered
@@ -49,22 +55,26 @@ def report(rates: dict[str, list[float]], *, as_json: bool) -> None:
     """Print the median rates and the ratios that have bounds."""
     median = {way: statistics.median(values) for way, values in rates.items()}
     ratios = {way: median['loop'] / median[way] for way in ('plain', 'raw')}
+    composed = median['composed'] / median['loop']
     if as_json:
-        print(json.dumps({'rates_hz': median, 'loop_ratio_to': ratios}))
+        result = {'rates_hz': median, 'loop_ratio_to': ratios, 'composed_ratio_to_loop': composed}
+        print(json.dumps(result))
         return
     words = {
         'plain': 'bare ping-pong, rclpy.spin',
         'raw': 'bare ping-pong, wait set and raw messages',
         'loop': 'lockstep loop, physics and control',
+        'composed': 'the same in one process',
     }
-    print(f'{"two processes":44}{"per second":>11}{"median us":>11}{"loop / it":>11}')
+    print(f'{"two processes, and one":44}{"per second":>11}{"median us":>11}{"loop / it":>11}')
     for way in WAYS:
         ratio = median['loop'] / median[way]
         print(f'{words[way]:44}{median[way]:11.0f}{1e6 / median[way]:11.1f}{ratio:11.2f}')
+    print(f'in one process {composed:.1f} times as fast as in two')
 
 
 def measure(way: str, seconds: float) -> float:
-    """Run one way as two processes; its round trips per second."""
+    """Run one way in processes of its own; its round trips per second."""
     environment = os.environ | {
         'ROS_DOMAIN_ID': str(_FIRST_DOMAIN + WAYS.index(way)),
         'ROS_AUTOMATIC_DISCOVERY_RANGE': 'LOCALHOST',
@@ -74,13 +84,14 @@ def measure(way: str, seconds: float) -> float:
         command = [sys.executable, __file__, '--part', part, '--seconds', str(seconds)]
         return subprocess.Popen(command, env=environment, stdout=stdout, text=True)
 
-    answerer = start(f'{way}_answer', subprocess.DEVNULL)
+    answerers = [start(part, subprocess.DEVNULL) for part in PARTS if part == f'{way}_answer']
     try:
         asker = start(f'{way}_ask', subprocess.PIPE)
         out, _ = asker.communicate(timeout=_PATIENCE + 10 * seconds)
     finally:
-        answerer.terminate()
-        answerer.wait()
+        for answerer in answerers:
+            answerer.terminate()
+            answerer.wait()
     if asker.returncode:
         raise SystemExit(f'{way}: the measuring process ended with status {asker.returncode}')
     return float(out.strip().splitlines()[-1])
@@ -251,7 +262,7 @@ def loop_ask(seconds: float) -> None:
 
     from icir_control.nodes.bridge.node import MujocoBridge
 
-    rclpy.init(args=['bridge', '--ros-args', '-p', 'viewer:=none', '-p', 'real_time_factor:=0.0'])
+    rclpy.init(args=['bridge', *FAST])
     bridge = MujocoBridge()
     bridge.run(StopAfter(seconds, lambda: bridge.steps))
     bridge.close()
@@ -264,6 +275,18 @@ def loop_answer(_: float) -> None:
     sys.exit(controller(['controller', *QUIET]))
 
 
+def composed_ask(seconds: float) -> None:
+    """Run bridge and controller in this process for a while."""
+    import rclpy
+
+    from icir_control.nodes.composed.nodes import ComposedNodes
+
+    rclpy.init(args=['composed', *FAST, '--log-level', 'error'])
+    nodes = ComposedNodes()
+    nodes.run(StopAfter(seconds, lambda: nodes.steps))
+    nodes.close()
+
+
 PARTS: dict[str, Callable[[float], None]] = {
     'plain_ask': plain_ask,
     'plain_answer': plain_answer,
@@ -271,6 +294,7 @@ PARTS: dict[str, Callable[[float], None]] = {
     'raw_answer': raw_answer,
     'loop_ask': loop_ask,
     'loop_answer': loop_answer,
+    'composed_ask': composed_ask,
 }
 
 if __name__ == '__main__':

@@ -24,11 +24,21 @@ WATCHING = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
 
 
 class Session:
-    """Bridge and controller in lockstep, as fast as possible, and an onlooker."""
+    """Bridge and controller, by default in lockstep as fast as possible, and an onlooker.
 
-    def __init__(self, graph: RosGraph, *controller_parameters: str) -> None:
+    Composed, both are the same process.
+    """
+
+    def __init__(
+        self,
+        graph: RosGraph,
+        *controller_parameters: str,
+        bridge_parameters: tuple[str, ...] = ('real_time_factor:=0.0',),
+        composed: bool = False,
+    ) -> None:
         self._graph = graph
         self._controller_parameters = controller_parameters
+        self._bridge_parameters = ('viewer:=none', *bridge_parameters)
         self.observer = graph.observer()
         self._raw: list[bytes] = []
         self._keep_all = False
@@ -40,15 +50,26 @@ class Session:
         )
         self._model = load_urdf(URDF)
         self._data = self._model.create_data()
-        self.controller = self.start_controller()
-        # The bridge comes last: time begins with the first command.
-        self.bridge = self._start('bridge', 'viewer:=none', 'real_time_factor:=0.0')
+        if composed:
+            self.bridge = self.controller = self._start(
+                'composed',
+                *(f'mujoco_bridge:{parameter}' for parameter in self._bridge_parameters),
+                *(f'controller:{parameter}' for parameter in controller_parameters),
+            )
+        else:
+            self.controller = self.start_controller()
+            # The bridge comes last: time begins with the first command.
+            self.bridge = self.start_bridge()
         self.observer.spin_until(lambda: self._raw, what='the first state')
 
     def start_controller(self) -> Process:
         self.controller = self._start('controller', *self._controller_parameters)
         self.controller.wait_for('ready; waiting for')
         return self.controller
+
+    def start_bridge(self) -> Process:
+        self.bridge = self._start('bridge', *self._bridge_parameters)
+        return self.bridge
 
     def start_keyboard(self) -> Process:
         keyboard = self._graph.start('keyboard', terminal=True)

@@ -1,6 +1,7 @@
 """The node `mujoco_bridge`: the plant behind two topics."""
 
 import gc
+from collections.abc import Callable
 from typing import Any
 
 from rclpy.node import Node
@@ -33,8 +34,11 @@ class MujocoBridge:
     It has a node and is none, so that no name of its own hides one of the client library's.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, waiter: Callable[..., Waiter] = Waiter) -> None:
         """Read the parameters, build the world, and compare it with the dynamics model.
+
+        Args:
+            waiter: Makes what waits for commands, from a node and its hot subscriptions.
 
         Raises:
             IcirError: A parameter, the model or the comparison is not as it should be.
@@ -54,20 +58,20 @@ class MujocoBridge:
             plant=config.plant,
         )
         check_model(self._model, self._world)
-        self._build_loop()
+        self._build_loop(waiter)
         self._build_slow_parts()
         self._viewer = open_viewer(self._world, config.viewer)
         self._add_chores()
         self._parameters.watch(self._take_over)
 
-    def _build_loop(self) -> None:
+    def _build_loop(self, waiter: Callable[..., Waiter]) -> None:
         config, names = self._config, self._model.joint_names
         states = JointStatePublisher(self._node, 'joint_states', names)
         self._commands = JointStateSubscription(self._node, 'joint_commands', names, ('effort',))
         self._rivals = RivalWatch(
             self._node, commands=self._commands.topic_name, states=states.topic_name
         )
-        self._waiter = Waiter(self._node, [self._commands])
+        self._waiter = waiter(self._node, [self._commands])
         loop = LockstepLoop if config.lockstep else FreeRunningLoop
         self._loop = loop(
             self._world,

@@ -28,6 +28,9 @@ class ControllerNode:
     because its answer was lost or because time stands still, is answered with what was stored.
 
     It has a node and is none, so that no name of its own hides one of the client library's.
+
+    Attributes:
+        waiter: Waits for states, and serves the node meanwhile.
     """
 
     def __init__(self) -> None:
@@ -58,7 +61,7 @@ class ControllerNode:
         self._telemetry = Telemetry(node, self._controller, names, base, end_effector)
         self._requests = Requests(node, self._controller, names, base, self._settle)
         self._watch = StateWatch(node, self._states, self._controller)
-        self._waiter = Waiter(node, [self._states])
+        self.waiter = Waiter(node, [self._states])
 
     def run(self, stop: StopRequest) -> None:
         """Answer states until a stop is requested.
@@ -67,18 +70,29 @@ class ControllerNode:
             stop: Looked at between two states.
         """
         stop.defer()
-        self._log.info(f'ready; waiting for {self._watch.topic}')
+        self.announce()
         with collector_off():  # the watch collects once a second
             while not stop:
-                if self._waiter.wait(_WAIT) and self._states.take():
-                    self._answer()
-                else:
-                    self._watch.look()
-                self._tell()
+                self.waiter.wait(_WAIT)
+                self.turn()
+
+    def announce(self) -> None:
+        """Say that every state from now on is answered."""
+        self._log.info(f'ready; waiting for {self._watch.topic}')
+
+    def turn(self) -> bool:
+        """Answer a state if one has come; return whether one had."""
+        has_state = self._states.take()
+        if has_state:
+            self._answer()
+        else:
+            self._watch.look()
+        self._tell()
+        return has_state
 
     def close(self) -> None:
         """Leave the graph."""
-        self._waiter.close()
+        self.waiter.close()
         self._node.destroy_node()
 
     def _answer(self) -> None:

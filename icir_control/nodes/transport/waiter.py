@@ -24,21 +24,32 @@ class Waiter:
     executor, which builds one with every entity of the node for each callback. The slow entities
     are waited for too, but only every `SLOW_PERIOD`; when one is ready, an executor serves it, in
     this thread. Without the wait set the executor does all of it.
+
+    Attributes:
+        slow_due: When the slow entities are to be looked after next [s of wall time, monotonic].
     """
 
-    def __init__(self, node: Node, subscriptions: Sequence[JointStateSubscription]) -> None:
+    def __init__(
+        self,
+        node: Node,
+        subscriptions: Sequence[JointStateSubscription],
+        beside: 'Waiter | None' = None,
+    ) -> None:
         """Take over the spinning of a node.
 
         Args:
             node: The node; no other executor may spin it.
             subscriptions: The hot subscriptions of the node.
+            beside: The waiter of another node of this process, for both of which this one waits
+                from now on.
         """
-        self._node = node
-        self._subscriptions = tuple(subscriptions)
+        self._nodes: tuple[Node, ...] = (node, *(beside._nodes if beside else ()))
+        self._subscriptions = (*subscriptions, *(beside._subscriptions if beside else ()))
         self._executor = SingleThreadedExecutor(context=node.context)
-        self._executor.add_node(node)
+        for one in self._nodes:
+            self._executor.add_node(one)
         self._is_native = all(subscription.is_native for subscription in self._subscriptions)
-        self._slow_due = 0.0
+        self.slow_due = 0.0
         if self._is_native:
             self._handles = [s.subscription.handle for s in self._subscriptions]
             self._hot = rclpy_implementation.WaitSet(
@@ -60,8 +71,8 @@ class Waiter:
             self._executor.spin_once(timeout_s)
             return any(subscription.is_delivered for subscription in self._subscriptions)
         now = time.monotonic()
-        if now < self._slow_due:
-            if self._wait_hot(min(timeout_s, self._slow_due - now)):
+        if now < self.slow_due:
+            if self._wait_hot(min(timeout_s, self.slow_due - now)):
                 return True
             timeout_s -= time.monotonic() - now
             if timeout_s <= 0.0:
@@ -91,14 +102,14 @@ class Waiter:
         return bool(wait_set.get_ready_entities('subscription'))
 
     def _wait_all(self, timeout_s: float) -> bool:
-        """Wait for every entity of the node; have the executor serve one that is slow."""
-        node = self._node
+        """Wait for every entity; have the executor serve one that is slow."""
+        nodes = self._nodes
         hot = set(map(id, self._handles))
-        slow = [s.handle for s in node.subscriptions if id(s.handle) not in hot]
-        services = [service.handle for service in node.services]
-        clients = [client.handle for client in node.clients]
-        timers = [timer.handle for timer in node.timers]
-        guards = [guard.handle for guard in node.guards]
+        slow = [s.handle for node in nodes for s in node.subscriptions if id(s.handle) not in hot]
+        services = [service.handle for node in nodes for service in node.services]
+        clients = [client.handle for node in nodes for client in node.clients]
+        timers = [timer.handle for node in nodes for timer in node.timers]
+        guards = [guard.handle for node in nodes for guard in node.guards]
         count = len(self._handles)
         wait_set = rclpy_implementation.WaitSet(
             count + len(slow),
@@ -107,7 +118,7 @@ class Waiter:
             len(clients),
             len(services),
             0,
-            node.context.handle,
+            nodes[0].context.handle,
         )
         wait_set.clear_entities()
         for handles, add in (
@@ -126,8 +137,8 @@ class Waiter:
         is_hot_ready = any(wait_set.is_ready('subscription', i) for i in range(count))
         now = time.monotonic()
         if not is_slow_ready:
-            self._slow_due = now + SLOW_PERIOD
-        elif not is_hot_ready or now > self._slow_due + _SLOW_PATIENCE:
+            self.slow_due = now + SLOW_PERIOD
+        elif not is_hot_ready or now > self.slow_due + _SLOW_PATIENCE:
             # One callback; the next call looks again, in case others are ready.
             self._executor.spin_once(0.0)
         return is_hot_ready

@@ -1,0 +1,70 @@
+"""Bridge and controller in one process, for batch work: the same nodes, topics and trajectory.
+
+The two take turns in one thread. Their messages go through ROS as ever, but within a process
+that takes microseconds, and nobody has to be woken.
+"""
+
+import time
+from collections.abc import Sequence
+from functools import partial
+
+from rclpy.node import Node
+
+from icir_control.nodes.bridge.node import MujocoBridge
+from icir_control.nodes.controller.node import ControllerNode
+from icir_control.nodes.process import StopRequest
+from icir_control.nodes.transport import JointStateSubscription, Waiter
+
+
+class ComposedNodes:
+    """A bridge in whose waits a controller answers."""
+
+    def __init__(self) -> None:
+        """Start both nodes; see `ControllerNode` and `MujocoBridge`.
+
+        Raises:
+            IcirError: The parameters or the model of one of them are not valid.
+        """
+        self._controller = ControllerNode()
+        self._bridge = MujocoBridge(partial(_ComposedWaiter, controller=self._controller))
+
+    @property
+    def steps(self) -> int:
+        """How many control periods the world has gone on."""
+        return self._bridge.steps
+
+    def run(self, stop: StopRequest) -> None:
+        """Run both until asked to stop.
+
+        Args:
+            stop: Becomes true when somebody asks.
+        """
+        self._controller.announce()
+        self._bridge.run(stop)
+
+    def close(self) -> None:
+        """Give everything up."""
+        self._bridge.close()
+        self._controller.close()
+
+
+class _ComposedWaiter(Waiter):
+    """What the bridge waits with: a state that has come is answered first."""
+
+    def __init__(
+        self,
+        node: Node,
+        subscriptions: Sequence[JointStateSubscription],
+        *,
+        controller: ControllerNode,
+    ) -> None:
+        super().__init__(node, subscriptions, beside=controller.waiter)
+        self._controller = controller
+
+    def wait(self, timeout_s: float) -> bool:
+        """Have the controller answer, else wait for either node's topics; see `Waiter.wait`."""
+        if self._controller.turn():
+            if time.monotonic() < self.slow_due:
+                return True
+            timeout_s = 0.0
+        return super().wait(timeout_s)
