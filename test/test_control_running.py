@@ -8,6 +8,7 @@ from test_control_compliance import TOOL, pushed
 from icir_control.control import ControllerConfig, Law, Plan
 from icir_control.errors import ConfigurationError
 from icir_control.simulation import Plant
+from icir_control.spatial import Force
 from icir_control.trajectory import JointTrajectory
 
 
@@ -202,3 +203,37 @@ def test_damping_that_is_none_is_refused(damping, message):
     parameters = changed(parameters_of(), modes__impedance__damping=damping)
     with pytest.raises(ConfigurationError, match=message):
         ControllerConfig.from_parameters(parameters, model_of())
+
+
+@pytest.mark.parametrize('axis', range(3))
+def test_inertia_that_is_wished_for_where_the_wrench_is_measured(axis):
+    """5 kg on every axis: under a step of 5 N the tool moves as such a mass would."""
+    loop = ClosedLoop(start=HOME, modes__impedance__inertia=[5.0, 5.0, 5.0, 0.1, 0.1, 0.1])
+    loop.go('impedance', 0.2)
+    force = np.zeros(3)
+    force[axis] = 5.0
+    before, speeds = loop.placement.translation, []
+
+    def push(_: int) -> None:
+        in_tool = loop.placement.rotation.T @ force
+        loop.world.push(TOOL, np.concatenate([in_tool, np.zeros(3)]))
+        loop.controller.set_measured_wrench(Force(in_tool, np.zeros(3)))
+        R = loop.placement.rotation
+        twist = loop.controller.config.arm.motion(loop.q, loop.v)[1]
+        speeds.append((R @ twist.linear)[axis])
+
+    loop.run(3000, push)
+    # Critically damped at omega = sqrt(500 / 5): v(t) = (F / m) t exp(-omega t).
+    times = 1e-3 * np.arange(3000)
+    expected = 1.0 * times * np.exp(-10.0 * times)
+    np.testing.assert_allclose(speeds, expected, atol=0.03 * expected.max())
+    np.testing.assert_allclose(loop.placement.translation - before, force / 500.0, atol=5e-5)
+
+
+def test_a_measured_wrench_that_stops_coming_counts_no_more():
+    loop = ClosedLoop(start=HOME, modes__impedance__inertia=[5.0] * 3 + [0.1] * 3)
+    loop.go('impedance', 0.2)
+    before = loop.placement.translation
+    loop.controller.set_measured_wrench(Force(np.array([0.0, 0.0, 5.0]), np.zeros(3)))
+    loop.run(3000)
+    np.testing.assert_allclose(loop.placement.translation, before, atol=1e-4)

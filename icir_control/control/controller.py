@@ -14,10 +14,13 @@ from icir_control.control.law import Plan, Start
 from icir_control.control.laws.gravity import Gravity
 from icir_control.dynamics import Model
 from icir_control.errors import InvalidValueError, RefusedError
-from icir_control.spatial import SE3, Motion, log3
+from icir_control.spatial import SE3, Force, Motion, log3
 
 INSENSIBLE = 1e-3
 """Share of the Jacobian's greatest singular value below which a wrench is not told by torques."""
+
+WRENCH_HOLD = 0.1
+"""[s] of simulation time, after which a measured wrench counts no more."""
 
 
 @dataclass(frozen=True)
@@ -192,6 +195,14 @@ class Controller:
         start = self._engine.start(keep_pose=True)
         goal = self.config.arm.T_world_base @ T_base_tool
         self._enter(self._mode, start, self._mode.law.plan_pose(start, goal))
+
+    def set_measured_wrench(self, wrench: Force) -> None:
+        """Tell what acts on the tool; it holds for `WRENCH_HOLD` of simulation time.
+
+        Args:
+            wrench: At the origin of the end-effector frame, in its axes [N, N m].
+        """
+        self._engine.take_wrench(wrench.vector, self._engine.time + WRENCH_HOLD)
 
     def update(self, changes: Mapping[str, Any]) -> None:
         """Change parameters between two ticks, all of them or none.

@@ -51,6 +51,7 @@ class Engine:
         self._answered = False
         self._law: Law | None = None
         self._in_python = False
+        self._wrench_until = np.inf
 
     # --- Before and during a tick ---------------------------------------------------------
 
@@ -65,10 +66,17 @@ class Engine:
             self._period_is_known = True
         elif step > 1.5 * self._period:
             self.record.observing = 0
+        if time > self._wrench_until:
+            self.take_wrench(np.zeros(6), np.inf)
         self._answered = False
         self._state[0] = self.time = time
         self.q[:] = q
         self.v[:] = v
+
+    def take_wrench(self, wrench: NDArray[np.float64], until: float) -> None:
+        """Take a measured wrench (6,) on the tool, in its axes, until a time [s]."""
+        self.record.measured_wrench[:] = wrench
+        self._wrench_until = until
 
     def forget(self) -> None:
         """Let neither an old disturbance nor an old torque nor an old period reach a new start."""

@@ -127,6 +127,9 @@ def impedance_law(record: np.record, M: np.ndarray, v: np.ndarray) -> None:
     _stiffness_axes(record)
     _turn(record.turn, True, record.six)
     _turn(record.turn, True, wrench)
+    if record.shapes_inertia:
+        _shape_inertia(record, M, v)
+        return
     inverse_inertia_rows(M, record.jacobian, record.rows, record.inertia)
     rows_product(record.rows, record.jacobian, S)
     for i in range(6):
@@ -160,6 +163,32 @@ def impedance_law(record: np.record, M: np.ndarray, v: np.ndarray) -> None:
         record.acceleration[i] = -REST_RATE * v[i]
     clear(root)
     resolve(record, M, root)
+
+
+@part
+def _shape_inertia(record: np.record, M: np.ndarray, v: np.ndarray) -> None:
+    """Write ddq and f with which the tool has the inertia that is wished, Lambda_d.
+
+    Lambda_d a = K e + D (nu_r - nu) + f_measured, D = 2 zeta sqrt(K Lambda_d) on each axis, is
+    resolved into the joints, and f = -f_measured takes back what the hand does to them (Hogan
+    1985). Without a measured wrench it would be a wrong inertia's stiffness.
+    """
+    a, rate, measured = record.six, record.wrench, record.six_more
+    copy(record.measured_wrench, measured)
+    _turn(record.turn, True, measured)
+    for i in range(6):
+        K, inertia = record.stiffness[i], record.desired_inertia[i]
+        f = K * a[i] + 2.0 * record.damping_ratio * np.sqrt(K * inertia) * rate[i]
+        for j in range(6):
+            f += record.damping[i, j] * rate[j]
+        measured[i] = (f + measured[i] + record.reference_wrench[i]) / inertia
+    _turn(record.turn, False, measured)
+    for i in range(6):
+        measured[i] -= record.drift[i]
+        record.wrench[i] = -record.measured_wrench[i]
+    for i in range(v.shape[0]):
+        record.acceleration[i] = -REST_RATE * v[i]
+    resolve(record, M, measured)
 
 
 @part

@@ -190,7 +190,7 @@ def symmetric_eigen(A: np.ndarray, V: np.ndarray) -> None:
         for i in range(n):
             for j in range(i):
                 rest += A[i, j] * A[i, j]
-        if rest <= 1e-30 * scale:
+        if rest <= 1e-24 * scale:
             break
         for p in range(n - 1):
             for q in range(p + 1, n):

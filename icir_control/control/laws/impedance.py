@@ -70,6 +70,18 @@ class Impedance(Law):
             upper=1e3,
             length=6,
         ),
+        Figure(
+            'inertia',
+            'float_array',
+            [],
+            'kg, kg m^2',
+            "which the tool is to have, along and about the axes; empty for the arm's own. It "
+            'needs the wrench on the tool, measured',
+            lower=1e-3,
+            upper=1e3,
+            length=6,
+            may_be_empty=True,
+        ),
         Figure('axes', 'string', 'base', '', 'whose axes they are', choices=('base', 'tool')),
         STOP_TIME,
         DURATION,
@@ -129,6 +141,10 @@ class Impedance(Law):
         record.damping[:] = self.damping
         record.reference_wrench[:] = self.figures['reference_wrench']
         record.base_axes = self.figures['axes'] == 'base'
+        inertia = self.figures['inertia']
+        record.shapes_inertia = len(inertia) > 0
+        if len(inertia):
+            record.desired_inertia[:] = inertia
         record.axes[:] = self.arm.T_world_base.rotation
         write_singularity(
             record, self.figures['singularity_threshold'], self.figures['singularity_damping']
