@@ -3,6 +3,7 @@
 import io
 import os
 import pty
+import re
 import shlex
 import signal
 import subprocess
@@ -55,8 +56,8 @@ def test_a_session_of_keys(ros_graph, keyboard):
     source.hold([0.0] * 6)
     keyboard.type('k')
     keyboard.wait_for('down refused: .*singular')
-    keyboard.type('z')
-    keyboard.wait_for("'z' selects nothing; valid keys: g h a k v i . q")
+    keyboard.type('m')
+    keyboard.wait_for("'m' selects nothing; valid keys: g h a k v i j s x X y Y .* q\n")
     keyboard.type('\x1b[A')  # an arrow is one key, and none of its characters is taken for another
     keyboard.wait_for(r"'\\x1b\[A' selects nothing")
     start = len(keyboard.output)
@@ -79,6 +80,9 @@ def test_a_session_of_keys(ros_graph, keyboard):
         'modes.gravity.key:="0"',
     )
     keyboard.wait_for(r'0 +gravity +gravity +damping_rate 2', start=start)
+    keyboard.wait_for('q +quit', start=start)
+    keyboard.type('x')
+    keyboard.wait_for('takes jog steps', start=start)
     keyboard.type('q')
     assert keyboard.wait(3.0) == 0
     assert is_echoing(keyboard)
@@ -95,6 +99,26 @@ def test_a_controller_that_is_killed_and_comes_back_is_asked_anew(ros_graph, key
     keyboard.wait_for(TABLE, start=start)
     keyboard.type('h')
     keyboard.wait_for('home refused', start=start)
+
+
+def test_a_mode_takes_the_key_of_a_jog_step(ros_graph, keyboard):
+    ros_graph.start(
+        'controller',
+        '--ros-args',
+        *('-p', 'mode_names:=[gravity, aside]'),
+        *('-p', 'modes.gravity.law:=gravity', '-p', 'modes.gravity.key:=g'),
+        *('-p', 'modes.aside.law:=task', '-p', 'modes.aside.key:=x'),
+    )
+    table = keyboard.wait_for('(?s)key +mode.*q +quit').group()
+    assert 'x selects aside and no longer: tool along x, forth and back' in table
+    assert re.search('(?m)^X +tool along x', table)
+    source = StateSource(ros_graph.observer(), 'run')
+    source.hold(HOME)
+    start = len(keyboard.output)
+    keyboard.type('y')
+    keyboard.wait_for(r'gravity takes no jog steps; first press one of: x \(aside\)', start=start)
+    keyboard.type('x')
+    keyboard.wait_for('(?m)^aside$', start=start)
 
 
 def test_it_finds_the_controller_of_its_namespace(ros_graph):

@@ -6,11 +6,14 @@ import sys
 
 import numpy as np
 import pytest
+from rcl_interfaces.srv import GetParameters
 from ros_processes import Process
 from session import Session
 from state_source import HOME
+from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
+from icir_control.nodes.controller.telemetry import LATCHED
 from icir_control.spatial import SE3, log3
 
 STIFFNESS = 500.0  # N/m, of the mode impedance as it is shipped
@@ -24,6 +27,16 @@ def press(keyboard: Process, key: str, expected: str) -> None:
     start = len(keyboard.output)
     keyboard.type(key)
     keyboard.wait_for(rf'(?m)^{expected}', start=start)
+
+
+def expect_mode(session: Session, mode: str) -> None:
+    """Wait until everybody can know the running mode."""
+    heard: list[str] = []
+    subscription = session.observer.create_subscription(
+        String, 'controller/mode', lambda message: heard.append(message.data), LATCHED
+    )
+    session.observer.spin_until(lambda: heard and heard[-1] == mode, what=f'mode {mode}')
+    session.observer.destroy_subscription(subscription)
 
 
 def turned(before: SE3, after: SE3) -> float:
@@ -69,6 +82,73 @@ def test_the_typed_session(ros_graph):
         deflection = session.tool.translation - rest.translation
         expected = session.tool.rotation @ (5.0 * axis) / STIFFNESS
         np.testing.assert_allclose(deflection, expected, rtol=0, atol=0.05 * 5.0 / STIFFNESS)
+    keyboard.type('q')
+    assert keyboard.wait(3.0) == 0
+
+
+def test_the_tool_is_jogged_and_stopped(ros_graph):
+    session = Session(ros_graph)
+    keyboard = session.start_keyboard()
+    press(keyboard, 'h', 'home')
+    session.wait(2.2)
+    press(keyboard, 'x', r'home takes no jog steps; first press one of: k \(down\), .* j \(jog\)')
+    press(keyboard, 'j', 'jog')
+    expect_mode(session, 'jog')
+
+    def step(key: str, expected: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Press a key; way of the tool in base axes and in its own, and turn in its own."""
+        before = session.tool
+        press(keyboard, key, expected)
+        session.wait(1.0)
+        way = session.tool.translation - before.translation
+        turn = log3(before.rotation.T @ session.tool.rotation)
+        return way, before.rotation.T @ way, turn
+
+    near = {'rtol': 0, 'atol': 1e-6}
+    way, _, turn = step('x', r'the tool moves along \+x by 10 mm \(base axes\)')
+    np.testing.assert_allclose(way, [0.01, 0.0, 0.0], **near)
+    np.testing.assert_allclose(turn, 0.0, **near)
+    before = session.tool
+    way, _, turn = step('W', r'the tool turns about -z by 5 deg \(base axes\)')
+    np.testing.assert_allclose(way, 0.0, **near)
+    np.testing.assert_allclose(before.rotation @ turn, [0.0, 0.0, -np.radians(5.0)], **near)
+    press(keyboard, 't', 'jog in tool axes')
+    press(keyboard, '[', 'jog steps of 5 mm, 2 deg')
+    _, way, turn = step('Z', r'the tool moves along -z by 5 mm \(tool axes\)')
+    np.testing.assert_allclose(way, [0.0, 0.0, -0.005], **near)
+    way, _, turn = step('p', r'the tool turns about \+y by 2 deg \(tool axes\)')
+    np.testing.assert_allclose(way, 0.0, **near)
+    np.testing.assert_allclose(turn, [0.0, np.radians(2.0), 0.0], **near)
+
+    start = len(keyboard.output)
+    keyboard.type('-')
+    keyboard.type('-')
+    keyboard.wait_for('motions run at 0.5 of their speed', start=start)
+    press(keyboard, '+', 'motions run at 0.7 of their speed')
+    request = GetParameters.Request(names=['speed_scale'])
+    answer = session.observer.call(GetParameters, 'controller/get_parameters', request)
+    assert answer.values[0].double_value == 0.7
+    press(keyboard, '+', 'motions run at 1 of their speed')
+    press(keyboard, '+', 'motions run at 1 of their speed already')
+
+    press(keyboard, 't', 'jog in base axes')
+    for _ in range(3):
+        keyboard.type(']')
+    keyboard.wait_for('jog steps of 50 mm')
+    start = len(keyboard.output)
+    for _ in range(12):
+        keyboard.type('Z')
+        session.wait(1.0)
+        if 'is refused' in keyboard.output[start:]:
+            break
+    keyboard.wait_for('the step is refused: the (path|goal) ', start=start)
+
+    press(keyboard, 'h', 'home')
+    press(keyboard, 's', 'hold')
+    expect_mode(session, 'hold')
+    session.wait(1.0)
+    assert np.abs(session.state.velocity).max() < 1e-9
+    press(keyboard, 'y', 'hold takes no jog steps')
     keyboard.type('q')
     assert keyboard.wait(3.0) == 0
 

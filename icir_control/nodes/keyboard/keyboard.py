@@ -1,4 +1,4 @@
-"""A keyboard of the controller: keys in, mode requests out, answers to the eye."""
+"""A keyboard of the controller: keys in, requests out, answers to the eye."""
 
 import sys
 import time
@@ -10,21 +10,22 @@ from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rich.console import Console
 
-from icir_control.nodes.keyboard.client import ANSWER_TIMEOUT, ControllerClient, Question
-from icir_control.nodes.keyboard.modes import Mode, table_of
+from icir_control.nodes.keyboard.client import ControllerClient
+from icir_control.nodes.keyboard.jog import Jogger
+from icir_control.nodes.keyboard.keys import ROWS, Action, Jog, Row
+from icir_control.nodes.keyboard.modes import Mode, help_of, shadowed, table_of, takes_pose
+from icir_control.nodes.keyboard.question import ANSWER_TIMEOUT
 from icir_control.nodes.keyboard.terminal import Terminal
 from icir_control.nodes.process import StopRequest, run_node
 
 CONTROLLER = 'controller'
-HELP, QUIT = 'this help', 'quit'
-COMMANDS = {'?': HELP, 'q': QUIT, '\x04': QUIT}
-"""The keyboard's own keys; Ctrl-D is \\x04. A mode with the same key goes before them."""
 
 _KEY_PERIOD = 0.02  # s, longest time that an answer waits to be printed
+_CALLBACKS = 4  # between two looks at the keys; poses come as often as twice in that time
 
 
 class Keyboard:
-    """Reads keys, asks the controller for the mode of each, prints what it answers.
+    """Reads keys, asks the controller for what each means, prints what it answers.
 
     It owns no process and no node, so that it also runs in the foreground of another program.
     """
@@ -36,7 +37,7 @@ class Keyboard:
         console: Console,
         *,
         controller: str = CONTROLLER,
-        commands: Mapping[str, str] = COMMANDS,
+        rows: Sequence[Row] = ROWS,
     ) -> None:
         """Put the parts together.
 
@@ -45,22 +46,37 @@ class Keyboard:
             device: The terminal whose keys are read.
             console: Where the table and the answers go.
             controller: The controller's name, relative to the node's namespace.
-            commands: What the keyboard's own keys mean, by key.
+            rows: The keyboard's own keys.
 
         Raises:
             NoTerminalError: The device is not a terminal.
         """
         self._console = console
-        self._commands = commands
+        self._rows = rows
+        self._own_keys = {key: action for row in rows for key, action in row.keys.items()}
         self._client = ControllerClient(
-            node, controller, learnt=self._show_modes, lost=self._show_loss
+            node,
+            controller,
+            learnt=self._show_modes,
+            lost=self._show_loss,
+            refused=self._show_refused_jog,
         )
+        self._jogger = Jogger(node, controller)
+        self._jogged = -ANSWER_TIMEOUT
         self._controller = controller
         self._terminal = Terminal(device, resumed=self._show_help)
         self._executor = SingleThreadedExecutor(context=node.context)
         self._executor.add_node(node)
         self._is_over = False
-        self._open: dict[str, tuple[float, Question]] = {}
+        self._actions: dict[Action, Callable[[], None]] = {
+            Action.AXES: lambda: self._say(self._jogger.change_axes()),
+            Action.FINER: lambda: self._say(self._jogger.change_step(-1)),
+            Action.COARSER: lambda: self._say(self._jogger.change_step(1)),
+            Action.SLOWER: lambda: self._client.change_speed(-1, self._say),
+            Action.FASTER: lambda: self._client.change_speed(1, self._say),
+            Action.HELP: self._show_help,
+            Action.QUIT: self._quit,
+        }
 
     def run(self, is_wanted: Callable[[], bool] = lambda: True) -> None:
         """Serve keys until one says quit, a signal or the end of input comes, or it is unwanted.
@@ -75,41 +91,43 @@ class Keyboard:
                     if not self._is_over:
                         self._press(key)
                 self._client.look()
-                self._withdraw_overdue()
-                self._executor.spin_once(0.0)
+                for _ in range(_CALLBACKS):
+                    self._executor.spin_once(0.0)
         self._executor.shutdown()
 
     def _press(self, key: str) -> None:
         modes = self._client.modes
         mode = (modes or {}).get(key)
-        meaning = self._commands.get(key)
+        action = self._own_keys.get(key)
         if mode is not None:
-            self._select(mode)
-        elif meaning == QUIT:
-            self._is_over = True
-        elif meaning == HELP:
-            self._show_help()
+            self._client.select(mode, self._say)
+        elif action in (Action.QUIT, Action.HELP):
+            self._actions[action]()
         elif modes is None:
             self._say(f'there is no {self._controller} as yet; q quits')
+        elif isinstance(action, Jog):
+            self._jog(action, modes)
+        elif action is not None:
+            self._actions[action]()
         else:
-            valid = ' '.join([*modes, *(own for own in self._commands if own.isprintable())])
+            valid = ' '.join([*modes, *(own for own in self._own_keys if own.isprintable())])
             self._say(f'{key!r} selects nothing; valid keys: {valid}')
 
-    def _select(self, mode: Mode) -> None:
-        def show(is_running: bool, words: str) -> None:
-            self._open.pop(mode.name, None)
-            self._say(words if is_running else f'{mode.name} refused: {words}')
+    def _jog(self, jog: Jog, modes: Mapping[str, Mode]) -> None:
+        running = next((m for m in modes.values() if m.name == self._client.running), None)
+        if running is not None and takes_pose(running):
+            self._jogged = time.monotonic()
+            self._say(self._jogger.move(jog))
+            return
+        able = ', '.join(f'{key} ({mode.name})' for key, mode in modes.items() if takes_pose(mode))
+        self._say(
+            f'{self._client.running or "no mode"} takes no jog steps; first press one of: {able}'
+            if able
+            else 'no mode takes jog steps; one of law task does'
+        )
 
-        question = self._client.select(mode, show)
-        self._open[mode.name] = (time.monotonic() + ANSWER_TIMEOUT, question)
-
-    def _withdraw_overdue(self) -> None:
-        now = time.monotonic()
-        for name, (due, question) in list(self._open.items()):
-            if now > due:
-                del self._open[name]
-                if question.withdraw():
-                    self._say(f'{name}: the {self._controller} does not answer')
+    def _quit(self) -> None:
+        self._is_over = True
 
     def _show_help(self) -> None:
         """Show the table with the figures as they are now."""
@@ -119,10 +137,19 @@ class Keyboard:
             self._client.learn()
 
     def _show_modes(self, modes: Mapping[str, Mode]) -> None:
-        self._console.print(table_of(modes, self._commands))
+        self._console.print(table_of(modes))
+        for key, words in shadowed(modes, self._rows).items():
+            self._say(f'{key} selects {modes[key].name} and no longer: {words}')
+        self._console.print(help_of(modes, self._rows))
 
     def _show_loss(self) -> None:
+        self._jogger.forget()
         self._say(f'the {self._controller} has ended; waiting for it ...')
+
+    def _show_refused_jog(self, reason: str) -> None:
+        """Say why a step was refused; the target of somebody else is not our business."""
+        if time.monotonic() - self._jogged < ANSWER_TIMEOUT:
+            self._say(f'the step is refused: {reason}')
 
     def _say(self, words: str) -> None:
         self._console.print(words, markup=False, highlight=False, soft_wrap=True)

@@ -5,6 +5,12 @@ from dataclasses import dataclass
 from itertools import islice
 
 from rich.table import Table
+from rich.text import Text
+
+from icir_control.nodes.keyboard.keys import Row
+
+POSE_LAWS = ('task', 'impedance')
+"""Laws that take a target pose."""
 
 SHOWN_FIGURES = 2  # of each mode; a law names first what matters most
 
@@ -46,12 +52,26 @@ def modes_of(names: Sequence[str], values: Mapping[str, object]) -> dict[str, Mo
     return modes
 
 
-def table_of(modes: Mapping[str, Mode], commands: Mapping[str, str]) -> Table:
-    """Return what each key does.
+def takes_pose(mode: Mode) -> bool:
+    """Return whether a mode takes a target pose; of a user's own law that is not known."""
+    return mode.law in POSE_LAWS or ':' in mode.law
+
+
+def shadowed(modes: Mapping[str, Mode], rows: Sequence[Row]) -> dict[str, str]:
+    """Return what cannot be reached any more, by the key that a mode has instead.
 
     Args:
         modes: The modes by key.
-        commands: What the keyboard's own keys do, by key.
+        rows: The keyboard's own keys.
+    """
+    return {key: row.words for row in rows for key in row.keys if key in modes}
+
+
+def table_of(modes: Mapping[str, Mode]) -> Table:
+    """Return what each mode's key does.
+
+    Args:
+        modes: The modes by key.
     """
     table = Table(box=None, pad_edge=False, header_style='')
     for title in ('key', 'mode', 'law', 'figures'):
@@ -59,10 +79,22 @@ def table_of(modes: Mapping[str, Mode], commands: Mapping[str, str]) -> Table:
     for key, mode in modes.items():
         shown = islice(mode.figures.items(), SHOWN_FIGURES)
         figures = ', '.join(f'{name} {_words(value)}' for name, value in shown)
-        table.add_row(key, mode.name, mode.law, figures)
-    for key, meaning in commands.items():
-        if key not in modes and key.isprintable():
-            table.add_row(key, meaning)
+        table.add_row(*map(Text, (key, mode.name, mode.law, figures)))
+    return table
+
+
+def help_of(modes: Mapping[str, Mode], rows: Sequence[Row]) -> Table:
+    """Return what the keyboard's own keys do, without those that a mode has.
+
+    Args:
+        modes: The modes by key.
+        rows: The keyboard's own keys.
+    """
+    table = Table(box=None, pad_edge=False, show_header=False)
+    for row in rows:
+        free = [key for key in row.keys if key not in modes and key.isprintable()]
+        if free:
+            table.add_row(Text(' '.join(free)), Text(row.words))
     return table
 
 
