@@ -318,7 +318,7 @@ def singularity(figure: Figure) -> None:
         ),
         'the task law': ({'modes.down.translation': [0.0] * 3}, BLUE),
     }
-    figure.set_size_inches(7.0, 5.4)
+    figure.set_size_inches(7.0, 5.0)
     speed, sigma, off = figure.subplots(3, 1, sharex=True, height_ratios=(3, 2, 2))
     for name, (changes, colour) in laws.items():
         run = Run(start, changes)
@@ -331,7 +331,8 @@ def singularity(figure: Figure) -> None:
         share = np.abs(run.v / arm.model.velocity_limit).max(axis=1)
         speed.plot(run.time, share, color=colour, label=name)
         sigma.plot(run.time, [arm.smallest_singular_value(q) for q in run.q], color=colour)
-        off.plot(run.time[::10], distance_to(path, run.pose[::10]), color=colour)
+        distance = distance_to(path, run.pose[::20])
+        off.plot(run.time[::20], distance, color=colour)
     speed.axhline(1.0, **DASHED)
     sigma.axhline(0.02, **DASHED)
     speed.text(2.5, 1.15, 'limit', ha='right', va='bottom', fontsize=8)
@@ -343,7 +344,7 @@ def singularity(figure: Figure) -> None:
     sigma.set_ylabel('smallest\nsingular value')
     sigma.set_ylim(0.0, 0.035)
     off.set_yscale('log')
-    off.set_ylim(1e-16, 1e2)
+    off.set_ylim(1e-17, 1e2)
     off.yaxis.set_major_locator(LogLocator(numticks=5))
     off.set_ylabel('off the path\n[m and rad]')
     off.set_xlabel('time [s]')
@@ -413,7 +414,7 @@ def distance_to(path: SE3Trajectory, poses: list[SE3]) -> Array:
     nearest, out = 0.0, []
     for pose in poses:
         step = 0.5 * path.duration
-        while step > 1e-9:
+        while step > 1e-16:
             times = [nearest, nearest - step, nearest + step]
             best = min(times, key=lambda time: distance(time, pose))
             step = step if best != nearest else 0.5 * step
