@@ -14,6 +14,7 @@ import numpy as np
 from icir_control.dynamics import kernels
 from icir_control.dynamics.call import Entry, check_pair, compute, compute2, compute3
 from icir_control.dynamics.data import Data
+from icir_control.dynamics.kernels import all_terms, placements
 from icir_control.dynamics.kernels import layout as at
 from icir_control.dynamics.model import Model
 from icir_control.errors import InvalidValueError
@@ -30,7 +31,14 @@ def compute_all_terms(model: Model, data: Data, q: Any, v: Any) -> None:
     Fills `data.oMi`, `.oMf`, `.v`, `.J`, `.M`, `.nle`, `.g`, the watched frame's terms, and the
     accelerations at ddq = 0 (`data.a`) that `frame_classical_acceleration` reads.
     """
-    compute2(kernels.all_terms, model, data, q, v)
+    # `compute2`, spelled out: the one call of every tick.
+    if data.model is model:
+        try:
+            if all_terms(data.buffer, q, v) == 0:
+                return
+        except TypeError:
+            pass
+    compute2(all_terms, model, data, q, v)
 
 
 def forward_kinematics(model: Model, data: Data, q: Any, v: Any = None, a: Any = None) -> None:
@@ -42,7 +50,14 @@ def forward_kinematics(model: Model, data: Data, q: Any, v: Any = None, a: Any =
     if v is None:
         if a is not None:
             raise InvalidValueError('v', None, 'a velocity, since there is an acceleration')
-        compute(kernels.placements, model, data, q)
+        # `compute`, spelled out: for an arm the call itself is a good part of the time.
+        if data.model is model:
+            try:
+                if placements(data.buffer, q) == 0:
+                    return
+            except TypeError:
+                pass
+        compute(placements, model, data, q)
     elif a is None:
         compute2(kernels.velocities, model, data, q, v)
     else:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from icir_control.compiled import entry, kernel
+from icir_control.compiled import entry, inlined, kernel
 from icir_control.dynamics.kernels import layout as at
 from icir_control.dynamics.kernels.blocks import (
     gravity_field,
@@ -25,15 +25,9 @@ from icir_control.dynamics.kernels.inertia import force, inertia_in_world, store
 from icir_control.dynamics.kernels.inverse import add_wrench_to_parent, store_wrench, torque_of_row
 
 
-@kernel
-def terms(buffer: np.ndarray, q: np.ndarray, v: np.ndarray) -> None:
-    """Fill placements, J, twists, accelerations at ddq = 0, M, nle, g, and the watched frame.
-
-    Args:
-        buffer: A `Data`'s buffer.
-        q: (nq,) configuration.
-        v: (nv,) velocity.
-    """
+@inlined
+def write_terms(buffer: np.ndarray, q: np.ndarray, v: np.ndarray) -> None:
+    """Do what `terms` does, as a part of the kernel that calls it."""
     rows, circle = rows_of(buffer), prepare(buffer, q)
     clear_world(rows)
     for k in range(1, rows.shape[0]):
@@ -68,12 +62,24 @@ def terms(buffer: np.ndarray, q: np.ndarray, v: np.ndarray) -> None:
         )
 
 
+@kernel
+def terms(buffer: np.ndarray, q: np.ndarray, v: np.ndarray) -> None:
+    """Fill placements, J, twists, accelerations at ddq = 0, M, nle, g, and the watched frame.
+
+    Args:
+        buffer: A `Data`'s buffer.
+        q: (nq,) configuration.
+        v: (nv,) velocity.
+    """
+    write_terms(buffer, q, v)
+
+
 @entry
 def all_terms(buffer: np.ndarray, q: np.ndarray, v: np.ndarray) -> int:
-    """Check q and v, then run `terms`; return 0, or which of them is wrong."""
+    """Check q and v, then do what `terms` does; return 0, or which of them is wrong."""
     if not is_configuration(buffer, q):
         return 1
     if not is_velocity(buffer, v):
         return 2
-    terms(buffer, q, v)
+    write_terms(buffer, q, v)
     return 0
