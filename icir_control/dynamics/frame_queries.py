@@ -95,10 +95,10 @@ def frame_jacobian(
         out = np.empty((6, model.nv))
     # `_ask`, spelled out: controllers come here every tick.
     try:
-        code = kernels.frame_jacobian(data.buffer, index(frame_id), int(reference), out)
+        code = kernels.frame_jacobian(data.buffer, index(frame_id), reference.real, out)
         if code == 0 and data.model is model:
             return out
-    except (TypeError, ValueError):
+    except (TypeError, AttributeError):
         pass
     _ask(kernels.frame_jacobian, model, data, frame_id, reference, out)
     return out
@@ -137,9 +137,9 @@ def joint_jacobian(
 def _ask(kernel: Entry, model: Model, data: Data, frame_id: Any, reference: Any, out: Any) -> None:
     """Let a kernel of (buffer, frame, reference, out) write its answer."""
     try:
-        if kernel(data.buffer, index(frame_id), int(reference), out) == 0 and data.model is model:
+        if kernel(data.buffer, index(frame_id), reference.real, out) == 0 and data.model is model:
             return
-    except (TypeError, ValueError):
+    except (TypeError, AttributeError):
         # Not compiled yet, or other types than it takes.
         pass
     _check(model, data, frame_id, reference)
