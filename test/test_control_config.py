@@ -12,7 +12,7 @@ def config_of(**changes):
     return ControllerConfig.from_parameters(changed(parameters_of(), **changes), model_of())
 
 
-def test_shipped_configuration_is_the_tutorials():
+def test_shipped_configuration_has_the_tutorials_keys_and_gains():
     config = config_of()
     assert {mode.key: name for name, mode in config.modes.items()} == {
         'g': 'gravity',
@@ -21,6 +21,8 @@ def test_shipped_configuration_is_the_tutorials():
         'k': 'down',
         'v': 'float',
         'i': 'impedance',
+        'j': 'jog',
+        's': 'hold',
     }
     assert config.initial_mode == 'gravity'
     np.testing.assert_array_equal(config.gains.joint_kp, np.full(6, 40000.0))

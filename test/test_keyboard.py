@@ -114,6 +114,8 @@ def test_a_mode_takes_the_key_of_a_jog_step(ros_graph, keyboard):
     assert re.search('(?m)^X +tool along x', table)
     source = StateSource(ros_graph.observer(), 'run')
     source.hold(HOME)
+    keyboard.type('g')
+    keyboard.wait_for('(?m)^gravity$')
     start = len(keyboard.output)
     keyboard.type('y')
     keyboard.wait_for(r'gravity takes no jog steps; first press one of: x \(aside\)', start=start)

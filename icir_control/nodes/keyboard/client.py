@@ -120,6 +120,8 @@ class ControllerClient:
         """
 
         def show(response: Trigger.Response) -> None:
+            if response.success:
+                self.running = mode.name
             refused = '' if response.success else f'{mode.name} refused: '
             told(refused + response.message)
 

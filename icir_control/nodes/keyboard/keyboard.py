@@ -121,7 +121,7 @@ class Keyboard:
             return
         able = ', '.join(f'{key} ({mode.name})' for key, mode in modes.items() if takes_pose(mode))
         self._say(
-            f'{self._client.running or "no mode"} takes no jog steps; first press one of: {able}'
+            f'{self._client.running or "what runs"} takes no jog steps; first press one of: {able}'
             if able
             else 'no mode takes jog steps; one of law task does'
         )
