@@ -48,6 +48,19 @@ class RefusedError(IcirError):
     """A request that is well formed but refused now; the message is the reason."""
 
 
+class LawError(RefusedError):
+    """A law that failed: it raised, or gave what is no answer."""
+
+    def __init__(self, law: str, reason: str) -> None:
+        """State the law and how it failed.
+
+        Args:
+            law: Its module and class, as a configuration names it.
+            reason: The method, and what came of it.
+        """
+        super().__init__(f'the law {law} failed in {reason}')
+
+
 class SimulationError(IcirError):
     """The simulation could not be built, or left the region where it means something."""
 

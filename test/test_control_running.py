@@ -134,11 +134,10 @@ def test_speed_scale_changes_in_motion_without_a_jump():
 
 
 def test_hold_stops_the_arm_where_it_is():
-    parameters = with_mode('stop', key='s', law='hold')
-    loop = ClosedLoop(start=HOME, **parameters)
+    loop = ClosedLoop(start=HOME)
     loop.go('ready', 1.0)
     speed, q = np.abs(loop.v).max(), loop.q.copy()
-    recording = loop.go('stop', 1.0)
+    recording = loop.go('hold', 1.0)
     assert np.abs(loop.v).max() < 1e-9
     assert np.abs(loop.q - q).max() <= 0.5 * speed * 0.5 + 2e-3
     assert np.abs(np.diff(recording.array('torque_unsaturated'), axis=0)).max() < 3.0

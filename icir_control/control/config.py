@@ -13,6 +13,7 @@ from icir_control.control.arm import Arm
 from icir_control.control.figure import Figure
 from icir_control.control.gains import Gains
 from icir_control.control.global_figures import GLOBAL_FIGURES
+from icir_control.control.guard import guarded
 from icir_control.control.law import Law
 from icir_control.control.laws import find_law
 from icir_control.control.schedule import Entry, read_schedule
@@ -228,6 +229,7 @@ def _read_mode(name: str, described: Mapping[str, Any], arm: Arm) -> Mode:
         for figure in law.FIGURES
     }
     try:
-        return Mode(name, key, law(arm, figures))
+        with guarded(law, '__init__'):
+            return Mode(name, key, law(arm, figures))
     except ConfigurationError as error:
         raise ConfigurationError(f'{place}: {error}') from error

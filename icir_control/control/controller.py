@@ -1,6 +1,6 @@
 """The controller: modes, their switching, and the tick that turns a state into a torque."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,11 +9,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from icir_control.control.config import ControllerConfig, Mode
 from icir_control.control.engine import Engine
+from icir_control.control.guard import guarded
 from icir_control.control.kernels.record import TASK
-from icir_control.control.law import Plan, Start
+from icir_control.control.law import Law, Plan, Start
 from icir_control.control.laws.gravity import Gravity
 from icir_control.dynamics import Model
-from icir_control.errors import InvalidValueError, RefusedError
+from icir_control.errors import InvalidValueError, LawError, RefusedError
 from icir_control.spatial import SE3, Force, Motion, log3
 
 INSENSIBLE = 1e-3
@@ -119,7 +120,7 @@ class Controller:
         start = engine.start(measured=True)
         initial = self.config.modes[self.config.initial_mode]
         try:
-            self._enter(initial, start, initial.law.plan(start))
+            self._enter(initial, start, self._planned(initial, lambda law: law.plan(start)))
         except RefusedError as error:
             self._events.append(Event('error', f'{initial.name} cannot start: {error}'))
             self._enter(self._resting, start, Plan())
@@ -142,7 +143,11 @@ class Controller:
         while self._next_entry < len(schedule) and schedule[self._next_entry].time <= time:
             self._run_entry(schedule[self._next_entry].mode)
             self._next_entry += 1
-        engine.tick()
+        try:
+            engine.tick()
+        except LawError as error:
+            self._give_up(error)
+            engine.tick()
         return self.torque
 
     def _run_entry(self, name: str) -> None:
@@ -166,7 +171,7 @@ class Controller:
             raise RefusedError(f'unknown mode {name!r}; valid: {", ".join(self.config.modes)}')
         self._require_start()
         mode, start = self.config.modes[name], self._engine.start()
-        self._enter(mode, start, mode.law.plan(start))
+        self._enter(mode, start, self._planned(mode, lambda law: law.plan(start)))
 
     def set_target_joints(self, q: ArrayLike) -> None:
         """Send the running mode to another posture.
@@ -183,7 +188,8 @@ class Controller:
             raise InvalidValueError('target joints', q, f'{self._nv} finite numbers')
         self._require_start()
         start = self._engine.start()
-        self._enter(self._mode, start, self._mode.law.plan_joints(start, goal))
+        plan = self._planned(self._mode, lambda law: law.plan_joints(start, goal))
+        self._enter(self._mode, start, plan)
 
     def set_target_pose(self, T_base_tool: SE3) -> None:
         """Send the running mode to another pose of the end effector, in the base frame.
@@ -194,7 +200,8 @@ class Controller:
         self._require_start()
         start = self._engine.start(keep_pose=True)
         goal = self.config.arm.T_world_base @ T_base_tool
-        self._enter(self._mode, start, self._mode.law.plan_pose(start, goal))
+        plan = self._planned(self._mode, lambda law: law.plan_pose(start, goal))
+        self._enter(self._mode, start, plan)
 
     def set_measured_wrench(self, wrench: Force) -> None:
         """Tell what acts on the tool; it holds for `WRENCH_HOLD` of simulation time.
@@ -215,17 +222,50 @@ class Controller:
         """
         self.config = self._engine.config = self.config.updated(changes)
         self._mode = self.config.modes.get(self._mode.name, self._resting)
-        self._engine.write_figures(self._mode.law)
+        try:
+            with guarded(type(self._mode.law), 'write'):
+                self._engine.write_figures(self._mode.law)
+        except LawError as error:
+            self._give_up(error)
 
     def _require_start(self) -> None:
         if not self._started:
             raise RefusedError('no state of the arm has arrived yet')
 
+    def _planned(self, mode: Mode, plan: Callable[[Law], Plan]) -> Plan:
+        """Return the plan that a mode's law makes.
+
+        Raises:
+            RefusedError: It makes none.
+        """
+        kind = type(mode.law)
+        with guarded(kind, 'plan'):
+            made = plan(mode.law)
+            if not isinstance(made, Plan):
+                raise TypeError(f'{made!r} is no Plan')
+        return made
+
     def _enter(self, mode: Mode, start: Start, plan: Plan) -> None:
+        try:
+            with guarded(type(mode.law), 'write'):
+                self._engine.install(mode.law, start, plan)
+        except LawError:
+            self._rest()
+            raise
         self._mode = mode
         if plan.note:
             self._events.append(Event('info', f'{mode.name}: {plan.note}'))
-        self._engine.install(mode.law, start, plan)
+
+    def _give_up(self, error: LawError) -> None:
+        """Leave a mode whose law has failed."""
+        words = f'mode {self._mode.name} has ended, the arm is only held up: {error}'
+        self._events.append(Event('error', words))
+        self._rest()
+
+    def _rest(self) -> None:
+        """Hold the arm up and let its motion die away, from the measured state."""
+        self._mode = self._resting
+        self._engine.install(self._resting.law, self._engine.start(measured=True), Plan())
 
     # --- Results of the last tick ---------------------------------------------------------
 

@@ -5,6 +5,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from icir_control.control.config import ControllerConfig
 from icir_control.control.decomposition import torque_terms
+from icir_control.control.guard import guarded
 from icir_control.control.kernels.record import (
     ACTUATE,
     ADVANCE,
@@ -24,6 +25,7 @@ from icir_control.control.kernels.record import (
     settle_gains,
 )
 from icir_control.control.law import Law, Plan, Start, Tick
+from icir_control.errors import LawError
 from icir_control.spatial import SE3, Motion
 
 
@@ -95,7 +97,11 @@ class Engine:
             self._workspace.run(PREPARE)
 
     def tick(self) -> None:
-        """Compute the torque of the installed law for the state that was measured."""
+        """Compute the torque of the installed law for the state that was measured.
+
+        Raises:
+            LawError: A law in Python failed; there is no torque yet.
+        """
         if self._in_python:
             self._python_tick()
         else:
@@ -121,7 +127,16 @@ class Engine:
             twist_reference=record.twist_reference,
             frame_acceleration_reference=record.acceleration_reference,
         )
-        record.acceleration[:] = self._law.acceleration(view)
+        kind = type(self._law)
+        with guarded(kind, 'acceleration'):
+            answer = np.asarray(self._law.acceleration(view), dtype=float)
+        if answer.shape != record.acceleration.shape or not np.isfinite(answer).all():
+            raise LawError(
+                f'{kind.__module__}:{kind.__qualname__}',
+                f'acceleration: it returned {answer.tolist()}; expected'
+                f' {len(record.acceleration)} finite numbers',
+            )
+        record.acceleration[:] = answer
         workspace.run(ACTUATE)
 
     # --- What it runs ---------------------------------------------------------------------
