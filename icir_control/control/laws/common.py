@@ -28,8 +28,8 @@ FEED_FORWARD_FIGURE = Figure(
     'string',
     'matched',
     '',
-    "what of the reference's motion is used: none of it (the tutorial), its velocity, its "
-    "acceleration too, or the differences that match the plant's integrator",
+    "what of the reference's motion is used: none of it (the tutorial's task law), its velocity, "
+    "its acceleration too, or the differences that match the plant's integrator",
     choices=FEED_FORWARD,
 )
 SINGULARITY = Figure(
