@@ -46,8 +46,8 @@ class Impedance(Law):
             'float',
             1.0,
             '',
-            'of every mode of the spring and the inertia that the arm shows; 1 is critical; an axis '
-            'without stiffness gets none',
+            'of every mode of the spring and the inertia that the arm shows; 1 is critical; an '
+            'axis without stiffness gets none',
             lower=0.0,
             upper=10.0,
         ),
