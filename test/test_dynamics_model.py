@@ -1,5 +1,6 @@
 """The model, its builder and its data; configurations; what the public functions refuse."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +10,7 @@ import pytest
 from mujoco_oracle import MujocoOracle
 from random_trees import SIZES, random_tree
 
+from icir_control.compiled import JIT_DISABLED
 from icir_control.dynamics import (
     FrameType,
     JointKind,
@@ -375,3 +377,12 @@ def test_the_mobile_manipulator_of_the_slides():
             assert np.abs(ours - theirs).max() < 1e-10 * max(1.0, np.abs(theirs).max())
     # Gravity asks nothing of a base on level ground.
     assert np.abs(data.g[:3]).max() < 1e-12
+
+
+@pytest.mark.skipif(JIT_DISABLED, reason='is the run without the compiler already')
+def test_all_of_this_holds_without_the_compiler():
+    environment = os.environ | {'NUMBA_DISABLE_JIT': '1'}
+    command = [sys.executable, '-m', 'pytest', '-q', '-p', 'no:cacheprovider', __file__]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+    assert '1 skipped' in done.stdout

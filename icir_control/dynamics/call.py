@@ -85,7 +85,7 @@ def run_carefully(kernel: Entry, model: 'Model', buffer: np.ndarray, *arguments:
         InvalidValueError: A vector is of the wrong length or not finite.
         ModelError: Something that is to be accelerated has no inertia.
     """
-    code = getattr(kernel, 'py_func', kernel).__code__
+    code = kernel.py_func.__code__
     names = code.co_varnames[1 : code.co_argcount]
     arguments = tuple(
         value

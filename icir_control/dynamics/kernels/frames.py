@@ -16,7 +16,6 @@ from icir_control.dynamics.kernels.vector import (
     load,
     load_matrix,
     multiply,
-    store,
 )
 
 LOCAL, WORLD, LOCAL_WORLD_ALIGNED = range(3)
@@ -91,10 +90,10 @@ def write_jacobian(rows: np.ndarray, row: int, R: Matrix, p: Vector, out: np.nda
 @inlined
 def write_pose(R: Matrix, p: Vector, out: np.ndarray) -> None:
     """Write a placement into a (4, 3) array: the rotation, below it the position."""
-    store(out, 0, 0, R[0])
-    store(out, 1, 0, R[1])
-    store(out, 2, 0, R[2])
-    store(out, 3, 0, p)
+    out[0, 0], out[0, 1], out[0, 2] = R[0]
+    out[1, 0], out[1, 1], out[1, 2] = R[1]
+    out[2, 0], out[2, 1], out[2, 2] = R[2]
+    out[3, 0], out[3, 1], out[3, 2] = p
 
 
 @inlined
