@@ -14,8 +14,6 @@ from icir_control.dynamics import compute_all_terms, frame_placement, load_urdf
 from icir_control.share import share_directory
 from icir_control.spatial import SE3
 
-CONFIG = str(share_directory() / 'config' / 'gen3_6dof.yaml')
-URDF = share_directory() / 'urdf' / 'gen3_6dof.urdf'
 TOOL = 'end_effector_link'
 NANOSECONDS = 10**9
 # Best effort: an onlooker that is too slow loses states, never holds anybody up, and sees the
@@ -35,8 +33,10 @@ class Session:
         *controller_parameters: str,
         bridge_parameters: tuple[str, ...] = ('real_time_factor:=0.0',),
         composed: bool = False,
+        robot: str = 'gen3_6dof',
     ) -> None:
         self._graph = graph
+        self._config = str(share_directory() / 'config' / f'{robot}.yaml')
         self._controller_parameters = controller_parameters
         self._bridge_parameters = ('viewer:=none', *bridge_parameters)
         self.observer = graph.observer()
@@ -48,7 +48,7 @@ class Session:
         self._wrenches = self.observer.create_publisher(
             WrenchStamped, 'mujoco_bridge/external_wrench', 10
         )
-        self._model = load_urdf(URDF)
+        self._model = load_urdf(share_directory() / 'urdf' / f'{robot}.urdf')
         self._data = self._model.create_data()
         if composed:
             self.bridge = self.controller = self._start(
@@ -78,7 +78,7 @@ class Session:
 
     def _start(self, node: str, *parameters: str) -> Process:
         arguments = [word for parameter in parameters for word in ('-p', parameter)]
-        return self._graph.start(node, '--ros-args', '--params-file', CONFIG, *arguments)
+        return self._graph.start(node, '--ros-args', '--params-file', self._config, *arguments)
 
     def _take(self, raw: bytes) -> None:
         if self._keep_all:
@@ -105,7 +105,11 @@ class Session:
     @property
     def tool(self) -> SE3:
         """Where the end effector is, from the newest joint positions."""
-        compute_all_terms(self._model, self._data, self.position, np.zeros(self._model.nv))
+        return self.tool_at(self.position)
+
+    def tool_at(self, position: np.ndarray) -> SE3:
+        """Where the end effector is at joint positions."""
+        compute_all_terms(self._model, self._data, position, np.zeros(self._model.nv))
         return frame_placement(self._model, self._data, self._model.frame_id(TOOL))
 
     def wait(self, seconds: float) -> None:
