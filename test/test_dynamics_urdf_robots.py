@@ -82,8 +82,8 @@ def test_terms_and_frames_agree_with_mujoco(robot):
         assert_equal(frame_classical_acceleration(model, data, frame).vector, drift)
 
         watched = data.watched
-        assert np.array_equal(watched.rotation, pose.rotation)
-        assert np.array_equal(watched.position, pose.translation)
+        assert_equal(watched.rotation, pose.rotation)
+        assert_equal(watched.position, pose.translation)
         assert_equal(watched.jacobian, local)
         assert_equal(watched.twist, local @ v)
         assert_equal(watched.drift, drift)

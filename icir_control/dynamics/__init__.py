@@ -24,6 +24,7 @@ from icir_control.dynamics.centroidal import (
     potential_energy,
 )
 from icir_control.dynamics.data import Data
+from icir_control.dynamics.ends import root_link, tip_link
 from icir_control.dynamics.frame_queries import (
     frame_acceleration,
     frame_classical_acceleration,
@@ -75,5 +76,7 @@ __all__ = [
     'nonlinear_effects',
     'potential_energy',
     'rnea',
+    'root_link',
     'simulate',
+    'tip_link',
 ]

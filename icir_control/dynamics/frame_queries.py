@@ -95,6 +95,7 @@ def frame_jacobian(
         out = np.empty((6, model.nv))
     # `_ask`, spelled out: controllers come here every tick.
     try:
+        # `.real` of an IntEnum is its `int()`, in a third of the time.
         code = kernels.frame_jacobian(data.buffer, index(frame_id), reference.real, out)
         if code == 0 and data.model is model:
             return out

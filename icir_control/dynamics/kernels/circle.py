@@ -1,7 +1,7 @@
 """Cosine and sine of all angles at once, in one loop that the compiler turns into vector code.
 
-The library's two functions, one angle at a time, take a quarter of the time of all terms of a
-six-joint arm; this takes a tenth of theirs, and errs by at most one unit in the last place.
+The library's two functions, one angle at a time, would take a quarter of the time of all terms of
+a six-joint arm. This takes a third of theirs, and less the more angles there are.
 """
 
 from fractions import Fraction
