@@ -5,6 +5,8 @@ from numpy.typing import NDArray
 
 from icir_control.control.kernels.record import FEED_FORWARD, JOINT, TASK
 
+MATCHED = FEED_FORWARD.index('matched')
+
 TERMS = (
     'inertia',
     'coriolis',
@@ -34,7 +36,7 @@ def torque_terms(
         g: (nv,).
     """
     forward = FEED_FORWARD[record.feed_forward] in ('acceleration', 'matched')
-    follows = record.law == JOINT or (record.law == TASK and record.feed_forward == 3)
+    follows = record.law == JOINT or (record.law == TASK and record.feed_forward == MATCHED)
     planned = record.a_reference if forward and follows else np.zeros(len(nle))
     free = _null_space_acceleration(record, M)
     return {

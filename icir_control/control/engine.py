@@ -10,6 +10,7 @@ from icir_control.control.kernels.record import (
     ACTUATE,
     ADVANCE,
     CUSTOM,
+    FEED_FORWARD,
     JOINT_PATH,
     NO_PATH,
     POSE_PATH,
@@ -162,6 +163,7 @@ class Engine:
         record.torque_rate_limit[:] = config.torque_rate_limit
         record.speed_scale = config.speed_scale
         record.position_margin = config.position_margin
+        record.feed_forward = FEED_FORWARD.index('matched')
         config.gains.write(record)
         law.write(record)
 

@@ -65,6 +65,8 @@ def task_law(record: np.record, M: np.ndarray, q: np.ndarray, v: np.ndarray) -> 
     pose_error(record.pose, record.pose_reference, record.turn, record.six)
     goal, error = record.six_more, record.six
     matched = record.feed_forward == MATCHED
+    if not matched:
+        _reference_in_tool_axes(record)
     for i in range(v.shape[0]):
         record.joints[i] = record.v_reference[i] - v[i]
     product(record.jacobian, record.joints, goal)
@@ -95,6 +97,7 @@ def float_law(record: np.record, M: np.ndarray, v: np.ndarray) -> None:
     leaves a = Kp log3 + Kd (nu_r - nu) with no stiffness in translation.
     """
     pose_error(record.pose, record.pose_reference, record.turn, record.six)
+    _reference_in_tool_axes(record)
     goal = record.six
     for i in range(6):
         feedback = record.task_kd[i] * (record.twist_reference[i] - record.twist[i])
@@ -121,6 +124,7 @@ def impedance_law(record: np.record, M: np.ndarray, v: np.ndarray) -> None:
     n = v.shape[0]
     root, wrench, S = record.six_more, record.wrench, record.square
     pose_error(record.pose, record.pose_reference, record.turn, record.six)
+    _reference_in_tool_axes(record)
     for i in range(6):
         wrench[i] = record.twist_reference[i] - record.twist[i]
         root[i] = np.sqrt(record.stiffness[i])
@@ -169,22 +173,26 @@ def impedance_law(record: np.record, M: np.ndarray, v: np.ndarray) -> None:
 def _shape_inertia(record: np.record, M: np.ndarray, v: np.ndarray) -> None:
     """Write ddq and f with which the tool has the inertia that is wished, Lambda_d.
 
-    Lambda_d a = K e + D (nu_r - nu) + f_measured, D = 2 zeta sqrt(K Lambda_d) on each axis, is
-    resolved into the joints, and f = -f_measured takes back what the hand does to them (Hogan
-    1985). Without a measured wrench it would be a wrong inertia's stiffness.
+    Lambda_d (a - a_r) = K e + D (nu_r - nu) + f_measured, D = 2 zeta sqrt(K Lambda_d) on each
+    axis, is resolved into the joints, and f = -f_measured takes back what the hand does to them
+    (Hogan 1985). Without a measured wrench it would be a wrong inertia's stiffness.
     """
     a, rate, measured = record.six, record.wrench, record.six_more
     copy(record.measured_wrench, measured)
     _turn(record.turn, True, measured)
     for i in range(6):
         K, inertia = record.stiffness[i], record.desired_inertia[i]
-        f = K * a[i] + 2.0 * record.damping_ratio * np.sqrt(K * inertia) * rate[i]
+        a[i] = K * a[i] + 2.0 * record.damping_ratio * np.sqrt(K * inertia) * rate[i]
+        a[i] += measured[i] + record.reference_wrench[i]
         for j in range(6):
-            f += record.damping[i, j] * rate[j]
-        measured[i] = (f + measured[i] + record.reference_wrench[i]) / inertia
+            record.square[i, j] = 1.0 / inertia if i == j else 0.0
+    if record.has_damping:
+        _add_given_damping(record, record.square, rate, a)
+    for i in range(6):
+        measured[i] = a[i] / record.desired_inertia[i]
     _turn(record.turn, False, measured)
     for i in range(6):
-        measured[i] -= record.drift[i]
+        measured[i] += record.acceleration_reference[i] - record.drift[i]
         record.wrench[i] = -record.measured_wrench[i]
     for i in range(v.shape[0]):
         record.acceleration[i] = -REST_RATE * v[i]
@@ -237,6 +245,20 @@ def _stiffness_axes(record: np.record) -> None:
                 record.turn[i, j] = total
             else:
                 record.turn[i, j] = 1.0 if i == j else 0.0
+
+
+@part
+def _reference_in_tool_axes(record: np.record) -> None:
+    """Turn the reference's motion from its own axes into those of the tool: R_tool_reference."""
+    goal, pose = record.pose_reference, record.pose
+    for i in range(3):
+        for j in range(3):
+            total = 0.0
+            for k in range(3):
+                total += pose[k, i] * goal[k, j]
+            record.turn[i, j] = total
+    _turn(record.turn, False, record.twist_reference)
+    _turn(record.turn, False, record.acceleration_reference)
 
 
 @kernel

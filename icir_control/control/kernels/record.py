@@ -22,7 +22,8 @@ NO_PATH, JOINT_PATH, POSE_PATH = range(3)
 FEED_FORWARD = ('none', 'velocity', 'acceleration', 'matched')
 """What of the reference's motion a tracking law uses, by its place in this tuple.
 
-`none` is the tutorial's; `matched` takes the differences that the plant's own integrator makes.
+`none` is the tutorial's in task space; `matched` takes the differences that the plant's own
+integrator makes.
 """
 
 LONGEST_DELAY = 3
