@@ -188,14 +188,24 @@ def seconds(tick: Callable[..., object], inputs: list[tuple]) -> float:
     return (time.perf_counter() - begin) / len(inputs)
 
 
-def compare(feed_forward: str, their_law: type[Tutorial]) -> dict[str, float]:
-    """Return us per tick of a law: ours, our compiled call alone, and theirs."""
+def agree(feed_forward: str, their_law: type[Tutorial]) -> tuple[Controller, list[State]]:
+    """Return a controller and states at which both sides give the same torques.
+
+    Raises:
+        AssertionError: They do not.
+    """
     ours = controller_of('gen3_6dof', {'modes.down.feed_forward': feed_forward})
     states = record(ours, 'gen3_6dof', 'down')
-    rows = [(np.concatenate([[t], q, v]),) for t, q, v in states]
     start(ours, 'down', states[0])
     torques = replay(ours.tick, states)
     np.testing.assert_allclose(torques, replay(their_law(ours, states[0]).tick, states), atol=1e-6)
+    return ours, states
+
+
+def compare(feed_forward: str, their_law: type[Tutorial]) -> dict[str, float]:
+    """Return us per tick of a law: ours, our compiled call alone, and theirs."""
+    ours, states = agree(feed_forward, their_law)
+    rows = [(np.concatenate([[t], q, v]),) for t, q, v in states]
     times: dict[str, list[float]] = {'pinocchio': [], 'tick': [], 'compiled': []}
     for _ in range(ROUNDS):
         times['pinocchio'].append(seconds(their_law(ours, states[0]).tick, states))
