@@ -37,7 +37,13 @@ ARGUMENTS = [
     DeclareLaunchArgument(
         'params_file',
         default_value='',
-        description='Parameter file of both nodes; empty: the one of the robot',
+        description='Parameter file of both nodes; empty: the one of the robot, or any_arm.yaml '
+        'where a model is given',
+    ),
+    DeclareLaunchArgument(
+        'end_effector_frame',
+        default_value='',
+        description='The frame that acts; empty: what the parameter file says',
     ),
     DeclareLaunchArgument(
         'headless',
@@ -88,10 +94,15 @@ def generate_launch_description() -> LaunchDescription:
 def start(context: LaunchContext) -> list[LaunchDescriptionEntity]:
     """Return the processes that the arguments ask for."""
     given = {argument.name: context.launch_configurations[argument.name] for argument in ARGUMENTS}
-    robot = Robot.of(given['robot'], model=given['model'], params_file=given['params_file'])
+    robot = Robot.of(
+        given['robot'],
+        model=given['model'],
+        params_file=given['params_file'],
+        end_effector_frame=given['end_effector_frame'],
+    )
     namespace = '/' + given['namespace'].strip('/')
     overrides = bridge_overrides(given)
-    shared = {'model': robot.model} if robot.overrides_model else {}
+    shared = robot.overrides
 
     def node(executable: str, package: str = PACKAGE, **options) -> Node:
         return Node(

@@ -187,7 +187,8 @@ def test_a_wrong_argument_is_named(launch, argument, words):
 def test_every_argument_says_what_it_is_for(module):
     names = {argument.name for argument in module.ARGUMENTS}
     promised = (
-        'robot model params_file headless rviz rqt keyboard namespace real_time_factor lockstep'
+        'robot model params_file end_effector_frame headless rviz rqt keyboard namespace'
+        ' real_time_factor lockstep'
     )
     assert names == set(promised.split())
     for argument in module.ARGUMENTS:

@@ -4,8 +4,23 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pytest
+from geometry_msgs.msg import PoseStamped
+from rcl_interfaces.srv import SetParameters
+from rclpy.parameter import Parameter
+from sensor_msgs.msg import JointState
 from session import Session
 
+from icir_control.dynamics import load_urdf, root_link, tip_link
+from icir_control.errors import ModelError
+
+DATA = Path(__file__).resolve().parent / 'data'
+ROBOTS = Path(sys.prefix) / 'lib' / f'python3.{sys.version_info.minor}' / 'site-packages'
+ROBOTS = ROBOTS / 'cmeel.prefix' / 'share' / 'example-robot-data' / 'robots'
+XARM = ROBOTS / 'xarm_description' / 'urdf' / 'xarm7.urdf'
+needs_xarm = pytest.mark.skipif(
+    not XARM.is_file(), reason='needs example-robot-data, which comes with the extra `bench`'
+)
 ICIR_CONTROL = str(Path(sys.executable).parent / 'icir_control')
 
 
@@ -37,3 +52,70 @@ def test_the_command_line_runs_seven_joints(ros_graph):
     sim.wait_for('(?m)^home$')
     sim.type('q')
     assert sim.wait(3.0) == 0
+
+
+@pytest.mark.parametrize(
+    ('urdf', 'options', 'base'),
+    [
+        pytest.param(DATA / 'six_axis.urdf', (), 'pedestal', id='six axes'),
+        pytest.param(
+            XARM, ('--end-effector-frame', 'link7'), 'world', id='xarm7', marks=needs_xarm
+        ),
+    ],
+)
+def test_any_serial_arm_runs_by_its_urdf_alone(ros_graph, urdf, options, base):
+    """Home is in the middle of the limits; there the tool is jogged, held softly and stopped."""
+    sim = ros_graph.run(
+        [ICIR_CONTROL, 'sim', '--model', str(urdf), '--viewer', 'none', *options]
+        + ['--real-time-factor', '0'],
+        terminal=True,
+    )
+    sim.wait_for(r'(?s)home +joint.*q +quit')
+    observer = ros_graph.observer()
+    states: list[JointState] = []
+    poses: list[PoseStamped] = []
+    observer.create_subscription(JointState, 'joint_states', states.append, 1)
+    observer.create_subscription(PoseStamped, 'controller/current_pose', poses.append, 1)
+    observer.spin_until(lambda: states and poses)
+
+    def press(key: str, words: str) -> None:
+        start = len(sim.output)
+        sim.type(key)
+        sim.wait_for(f'(?m)^{words}', start=start)
+
+    def position() -> np.ndarray:
+        p = poses[-1].pose.position
+        return np.array([p.x, p.y, p.z])
+
+    # The URDF of the arm from outside has friction that no model knows.
+    request = SetParameters.Request()
+    request.parameters = [Parameter('observer.gain', value=200.0).to_parameter_msg()]
+    answer = observer.call(SetParameters, 'controller/set_parameters', request)
+    assert answer.results[0].successful, answer.results[0].reason
+
+    model = load_urdf(urdf)
+    limits = np.array([model.lower_position_limit, model.upper_position_limit])
+    middle = np.where(np.isfinite(limits).all(axis=0), limits, 0.0).mean(axis=0)
+    press('h', 'home$')
+    observer.spin_until(lambda: np.abs(np.array(states[-1].position) - middle).max() < 1e-4, 60.0)
+    assert tuple(states[-1].name) == model.joint_names
+    assert poses[-1].header.frame_id == base
+    press('j', 'jog$')
+    poses.clear()
+    observer.spin_until(lambda: len(poses) > 2)
+    before = position()
+    press('x', r'the tool moves along \+x by 10 mm')
+    goal = before + [0.01, 0.0, 0.0]
+    observer.spin_until(lambda: np.abs(position() - goal).max() < 1e-4, 20.0)
+    for key, mode in {'i': 'impedance', 'v': 'float', 's': 'hold'}.items():
+        press(key, f'{mode}$')
+    observer.spin_until(lambda: np.abs(np.array(states[-1].velocity)).max() < 1e-6, 20.0)
+    sim.type('q')
+    assert sim.wait(3.0) == 0
+
+
+def test_the_ends_of_an_arm_are_found_where_it_has_two():
+    arm = load_urdf(DATA / 'six_axis.urdf')
+    assert (root_link(arm), tip_link(arm)) == ('pedestal', 'nozzle')
+    with pytest.raises(ModelError, match='name one as end_effector_frame: .*right_tool'):
+        tip_link(load_urdf(DATA / 'branching.urdf'))

@@ -54,10 +54,16 @@ def sim(
         str, typer.Option(help=f'Robot that ships with the package: {", ".join(robot_names())}.')
     ] = DEFAULT_ROBOT,
     model: Annotated[
-        str, typer.Option(help='URDF: a path or a package:// URI.', show_default='of the file')
+        str,
+        typer.Option(
+            help='URDF of a serial arm: a path or a package:// URI.', show_default='of the file'
+        ),
     ] = '',
     params_file: Annotated[
         str, typer.Option(help='Parameter file of both nodes.', show_default='of the robot')
+    ] = '',
+    end_effector_frame: Annotated[
+        str, typer.Option(help='The frame that acts.', show_default='of the file')
     ] = '',
     viewer: Annotated[
         Viewer | None,
@@ -81,7 +87,12 @@ def sim(
     from icir_control.app.sim import simulate
 
     simulate(
-        Robot.of(robot, model=model, params_file=params_file),
+        Robot.of(
+            robot,
+            model=model,
+            params_file=params_file,
+            end_effector_frame=end_effector_frame,
+        ),
         viewer=viewer.value if viewer else None,
         real_time_factor=real_time_factor,
         free_run=free_run,

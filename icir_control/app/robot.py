@@ -11,6 +11,9 @@ from icir_control.nodes.model_file import find_model_file
 from icir_control.share import PACKAGE, share_directory
 
 DEFAULT_ROBOT = 'gen3_6dof'
+ANY_ARM = 'any_arm'
+"""Parameters of an arm that is given by its URDF alone."""
+
 _BRIDGE = 'mujoco_bridge'
 
 
@@ -32,22 +35,33 @@ class Robot:
         model: Path or `package://` URI of its URDF.
         params_file: Parameter file of both nodes.
         overrides_model: Whether `model` has to be handed to the nodes beside the file.
+        end_effector_frame: The frame that acts; empty where it is left to the file.
     """
 
     model: str
     params_file: Path
     overrides_model: bool
+    end_effector_frame: str = ''
 
     @classmethod
-    def of(cls, name: str = DEFAULT_ROBOT, *, model: str = '', params_file: str = '') -> Self:
+    def of(
+        cls,
+        name: str = DEFAULT_ROBOT,
+        *,
+        model: str = '',
+        params_file: str = '',
+        end_effector_frame: str = '',
+    ) -> Self:
         """Choose an arm; what is left empty is the robot's own.
 
-        A model that is named here stands above the file's, the file's above the robot's.
+        A model that is named here stands above the file's, the file's above the robot's. A model
+        without a parameter file gets the parameters of any arm.
 
         Args:
             name: A robot that ships with the package.
             model: Path or `package://` URI of another URDF.
             params_file: Path of another parameter file.
+            end_effector_frame: The frame that acts.
 
         Raises:
             UnknownNameError: No such robot ships.
@@ -56,14 +70,24 @@ class Robot:
         names = robot_names()
         if name not in names:
             raise UnknownNameError('robot', name, names)
-        own_file = share_directory() / 'config' / f'{name}.yaml'
+        own_file = share_directory() / 'config' / f'{ANY_ARM if model else name}.yaml'
         path = Path(params_file).expanduser().absolute() if params_file else own_file
         in_file = str(_parameters_in(path, _BRIDGE).get('model') or '')
         chosen = model or in_file or f'package://{PACKAGE}/urdf/{name}.urdf'
         if '://' not in chosen:
             chosen = str(Path(chosen).expanduser().absolute())
         find_model_file(chosen)
-        return cls(chosen, path, overrides_model=bool(model) or not in_file)
+        return cls(chosen, path, bool(model) or not in_file, end_effector_frame)
+
+    @property
+    def overrides(self) -> dict[str, str]:
+        """Parameters of both nodes that stand above the file, by name."""
+        overrides = {}
+        if self.overrides_model:
+            overrides['model'] = self.model
+        if self.end_effector_frame:
+            overrides['end_effector_frame'] = self.end_effector_frame
+        return overrides
 
     def parameters(self, node: str) -> dict[str, Any]:
         """Return what the parameter file gives to a node, nested as in the file.

@@ -39,10 +39,7 @@ def ros_arguments(node: str, robot: Robot, parameters: Mapping[str, object]) -> 
         parameters: What stands above the file, by name.
     """
     arguments = ['--ros-args', '--params-file', str(robot.params_file)]
-    overrides = dict(parameters)
-    if robot.overrides_model:
-        overrides['model'] = robot.model
-    for name, value in overrides.items():
+    for name, value in {**parameters, **robot.overrides}.items():
         # With the node's name: a bare one would stand below the file's own entry for the node.
         arguments += ['-p', f'{node}:{name}:={_yaml(value)}']
     return arguments

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from icir_control.control.workspace import Workspace
-from icir_control.dynamics import Model
+from icir_control.dynamics import Model, root_link, tip_link
 from icir_control.errors import ConfigurationError
 from icir_control.spatial import SE3, Motion
 
@@ -17,6 +17,8 @@ class Arm:
 
     Attributes:
         model: The model.
+        base_frame: Name of the frame of all poses.
+        end_effector_frame: Name of the frame that acts.
         frame: Index of the end-effector frame.
         T_world_base: Placement of the base frame, which does not move.
         acceleration_limit: (nv,) what half the effort limit gives to the greatest inertia that a
@@ -28,11 +30,12 @@ class Arm:
 
         Args:
             model: Of a fixed-base arm, nq == nv.
-            base_frame: Name of a frame that is fixed to the world.
-            end_effector_frame: Name of a frame.
+            base_frame: Name of a frame that is fixed to the world; empty for the root link.
+            end_effector_frame: Name of a frame; empty for the last link of a serial arm.
 
         Raises:
             UnknownNameError: A frame that the model lacks; the message lists those it has.
+            ModelError: A frame that was not named, of an arm with several ends.
             ConfigurationError: A base frame that moves, or a model with quaternions.
         """
         if model.nq != model.nv:
@@ -41,11 +44,13 @@ class Arm:
                 'the controller runs arms with a fixed base (nq == nv)'
             )
         self.model = model
-        self.frame = model.frame_id(end_effector_frame)
-        base = model.frames[model.frame_id(base_frame)]
+        self.base_frame = base_frame or root_link(model)
+        self.end_effector_frame = end_effector_frame or tip_link(model)
+        self.frame = model.frame_id(self.end_effector_frame)
+        base = model.frames[model.frame_id(self.base_frame)]
         if base.parent != 0:
             raise ConfigurationError(
-                f'base_frame = {base_frame!r} moves with joint '
+                f'base_frame = {self.base_frame!r} moves with joint '
                 f'{model.joints[base.parent].name!r}; expected a frame fixed to the world'
             )
         self.T_world_base = base.placement

@@ -5,9 +5,21 @@ from icir_control.control.gains import GAIN_FIGURES
 from icir_control.control.kernels.record import LONGEST_DELAY
 
 GLOBAL_FIGURES: tuple[Figure, ...] = (
-    Figure('base_frame', 'string', 'base_link', '', 'frame of all poses', running=False),
     Figure(
-        'end_effector_frame', 'string', 'end_effector_link', '', 'frame that acts', running=False
+        'base_frame',
+        'string',
+        'base_link',
+        '',
+        'frame of all poses; empty for the root link',
+        running=False,
+    ),
+    Figure(
+        'end_effector_frame',
+        'string',
+        'end_effector_link',
+        '',
+        'frame that acts; empty for the last link of a serial arm',
+        running=False,
     ),
     Figure('mode_names', 'string_array', None, '', 'the modes that there are', running=False),
     Figure('initial_mode', 'string', 'gravity', '', 'the mode of every new start', running=False),

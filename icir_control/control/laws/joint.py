@@ -19,7 +19,15 @@ class Joint(Law):
     """tau = M (a_r + kp (q_r - q) + kd (v_r - v)) + nle (slide "Joint space position control")."""
 
     FIGURES: ClassVar[tuple[Figure, ...]] = (
-        Figure('target_deg', 'float_array', None, 'deg', 'the posture', length=PER_JOINT),
+        Figure(
+            'target_deg',
+            'float_array',
+            None,
+            'deg',
+            'the posture; empty for the middle of the limits, 0 where there are none',
+            length=PER_JOINT,
+            may_be_empty=True,
+        ),
         DURATION,
         PROFILE,
         FEED_FORWARD_FIGURE,
@@ -34,7 +42,8 @@ class Joint(Law):
             ConfigurationError: A target outside the joint limits.
         """
         super().__init__(arm, figures)
-        self.target = np.radians(figures['target_deg'])
+        target = np.radians(figures['target_deg'])
+        self.target = target if len(target) else _middle(arm)
         outside = arm.outside_limits(self.target)
         if outside:
             raise ConfigurationError(f'target_deg has {outside}')
@@ -52,3 +61,9 @@ class Joint(Law):
     def write(self, record: np.record) -> None:
         """Write the feed-forward."""
         record.feed_forward = FEED_FORWARD.index(self.figures['feed_forward'])
+
+
+def _middle(arm: Arm) -> NDArray[np.float64]:
+    """Return the middle between the position limits (nv,), 0 where one of them is missing."""
+    limits = np.array([arm.model.lower_position_limit, arm.model.upper_position_limit])
+    return np.where(np.isfinite(limits).all(axis=0), limits, 0.0).mean(axis=0)

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from icir_control.dynamics import Model
+from icir_control.dynamics import Model, root_link, tip_link
 from icir_control.errors import ConfigurationError
 from icir_control.nodes.bridge.figures import FIGURES, PLANT_FIGURES
 from icir_control.nodes.parameters import Parameters
@@ -102,13 +102,17 @@ def config_from(values: dict[str, Any], model: Model) -> BridgeConfig:
 
     Raises:
         ConfigurationError: Values that do not go together, or a frame that the model lacks.
+        ModelError: A frame that was not named, of an arm with several ends.
     """
-    for name in ('base_frame', 'end_effector_frame'):
+    ends = {
+        'base_frame': values['base_frame'] or root_link(model),
+        'end_effector_frame': values['end_effector_frame'] or tip_link(model),
+    }
+    for name, frame in ends.items():
         frames = [frame.name for frame in model.frames]
-        if values[name] not in frames:
+        if frame not in frames:
             raise ConfigurationError(
-                f'{name} = {values[name]!r} is not a frame of {model.name}; valid:'
-                f' {", ".join(frames)}'
+                f'{name} = {frame!r} is not a frame of {model.name}; valid: {", ".join(frames)}'
             )
     degrees = values['initial_configuration_deg']
     plain = {
@@ -116,10 +120,13 @@ def config_from(values: dict[str, Any], model: Model) -> BridgeConfig:
         for figure in FIGURES
         if figure.name != 'initial_configuration_deg'
     }
+    limits = np.array([model.lower_position_limit, model.upper_position_limit])
     return BridgeConfig(
-        **plain,
-        initial_configuration=np.deg2rad(degrees) if len(degrees) else np.zeros(model.nq),
+        **plain | ends,
+        initial_configuration=np.deg2rad(degrees)
+        if len(degrees)
+        else np.clip(np.zeros(model.nq), *limits),
         plant=Plant(**{figure.name: values[f'plant.{figure.name}'] for figure in PLANT_FIGURES}),
         joint_names=tuple(model.joint_names),
-        limits=np.array([model.lower_position_limit, model.upper_position_limit]),
+        limits=limits,
     )

@@ -3,12 +3,19 @@
 from icir_control.control.figure import PER_JOINT, Figure
 
 FIGURES = (
-    Figure('base_frame', 'string', 'base_link', description='root frame', running=False),
+    Figure(
+        'base_frame',
+        'string',
+        'base_link',
+        description='root frame; empty for the root link',
+        running=False,
+    ),
     Figure(
         'end_effector_frame',
         'string',
         'end_effector_link',
-        description='frame that is controlled, and that carries a payload',
+        description='frame that is controlled, and that carries a payload; empty for the last link'
+        ' of a serial arm',
         running=False,
     ),
     Figure(
@@ -26,8 +33,8 @@ FIGURES = (
         'float_array',
         (),
         unit='deg',
-        description='joint angles at the start and after a reset, none means zero (taken over at'
-        ' a reset)',
+        description='joint angles at the start and after a reset, none means zero, or the limit'
+        ' nearest to it (taken over at a reset)',
         length=PER_JOINT,
         may_be_empty=True,
     ),

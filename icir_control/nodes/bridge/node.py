@@ -57,7 +57,7 @@ class MujocoBridge:
             initial_configuration=config.initial_configuration,
             plant=config.plant,
         )
-        check_model(self._model, self._world)
+        self._left_out = check_model(self._model, self._world)
         self._build_loop(waiter)
         self._build_slow_parts()
         self._viewer = open_viewer(self._world, config.viewer)
@@ -158,7 +158,7 @@ class MujocoBridge:
         )
         for name, value in config.deviations.items():
             log.warning(f'the plant departs from the model: plant.{name} = {value:g}')
-        for note in self._world.notes:
+        for note in (*self._left_out, *self._world.notes):
             log.warning(note)
         if config.viewer == 'auto' and self._viewer.reason:
             log.info(f'no window: {self._viewer.reason}')

@@ -21,26 +21,24 @@ _SPEED = 1.0  # [rad/s or m/s], largest joint speed of a state
 _TOLERANCE = 1e-9
 
 
-def check_model(model: Model, world: World) -> None:
+def check_model(model: Model, world: World) -> list[str]:
     """Compare the model with MuJoCo's of the same URDF, before the plant's own changes.
+
+    Damping and friction in the URDF are no contradiction: no model of a controller knows them all.
 
     Args:
         model: What the controller computes with.
         world: What will be simulated.
 
+    Returns:
+        What the plant has and the model leaves out, one sentence each.
+
     Raises:
         ModelMismatchError: They differ; names quantity, joint and both values.
     """
     names = world.joint_names
-    nothing = np.zeros(model.nv)
-    for quantity, ours, theirs in (
-        ('effort limit', model.effort_limit, world.effort_limit),
-        # The dynamics knows none of these three: a URDF that has them needs a plant without.
-        ('joint damping', nothing, world.joint_damping),
-        ('joint friction', nothing, world.joint_friction),
-        ('armature', nothing, world.armature),
-    ):
-        _compare(quantity, ours, theirs, names)
+    _compare('effort limit', model.effort_limit, world.effort_limit, names)
+    _compare('armature', np.zeros(model.nv), world.armature, names)
     frame = model.frame_id(world.end_effector_frame)
     data = model.create_data()
     generator = np.random.default_rng(_SEED)
@@ -53,6 +51,15 @@ def check_model(model: Model, world: World) -> None:
         _compare('bias torque', data.nle, world.bias(q, v), names)
         # Transposed, so that each row belongs to a joint.
         _compare('end-effector Jacobian', jacobian.T, world.frame_jacobian(q).T, names)
+    return [
+        f'the URDF gives {names[np.argmax(value)]} a {quantity} of {value.max():g} that the'
+        " dynamics does not know; the controller's observer.gain cancels its effect"
+        for quantity, value in (
+            ('damping', world.joint_damping),
+            ('friction', world.joint_friction),
+        )
+        if value.any()
+    ]
 
 
 def _compare(quantity: str, ours: np.ndarray, theirs: np.ndarray, names: tuple[str, ...]) -> None:
