@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from geometry_msgs.msg import PoseStamped, TwistStamped, WrenchStamped
-from rcl_interfaces.srv import GetParameters, SetParametersAtomically
-from rclpy.parameter import Parameter
+from rcl_interfaces.msg import ParameterType
+from rcl_interfaces.srv import DescribeParameters, GetParameters, SetParametersAtomically
+from rclpy.parameter import Parameter, parameter_value_to_python
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from ros_processes import Observer, Process, RosGraph
 from sensor_msgs.msg import JointState
@@ -455,6 +456,59 @@ def test_gains_change_while_it_runs_all_or_none(source):
     assert set_parameters(observer, joint_gains__kp=[40000.0] * 6).successful
 
 
+def test_a_group_of_gains_is_taken_or_refused_as_a_whole(source):
+    group = {
+        'joint_gains.kp': [10000.0] * 6,
+        'joint_gains.kd': [150.0] * 6,
+        'task_gains.kp': [2000.0] * 6,
+        'modes.impedance.stiffness': [300.0] * 3 + [10.0] * 3,
+        'observer.gain': 50.0,
+        'speed_scale': 0.5,
+    }
+    names = list(group)
+
+    def present() -> dict[str, object]:
+        request = GetParameters.Request(names=names)
+        answer = source.observer.call(GetParameters, 'controller/get_parameters', request)
+        values = map(parameter_value_to_python, answer.values)
+        return {
+            name: list(value) if hasattr(value, '__len__') else value
+            for name, value in zip(names, values, strict=True)
+        }
+
+    before = present()
+    refused = set_parameters(source.observer, **group | {'modes.impedance.stiffness': [-1.0] * 6})
+    assert not refused.successful
+    assert 'modes.impedance.stiffness = ' in refused.reason
+    assert 'at least 0' in refused.reason
+    assert present() == before
+    assert set_parameters(source.observer, **group).successful
+    assert present() == group
+    assert set_parameters(source.observer, **before).successful
+    assert present() == before
+
+
+def test_every_gain_says_unit_range_and_meaning(source):
+    units = {
+        'joint_gains.kp': '[1/s^2]',
+        'task_gains.kd': '[1/s]',
+        'modes.impedance.stiffness': '[N/m, N m/rad]',
+        'modes.home.duration': '[s]',
+        'observer.gain': '[1/s]',
+        'limits.torque_rate': '[N m/s]',
+    }
+    request = DescribeParameters.Request(names=list(units))
+    answer = source.observer.call(DescribeParameters, 'controller/describe_parameters', request)
+    for descriptor, unit in zip(answer.descriptors, units.values(), strict=True):
+        assert descriptor.description.endswith(unit)
+        assert len(descriptor.description) > len(unit) + 10
+        assert 'at least' in descriptor.additional_constraints
+        assert 'at most' in descriptor.additional_constraints
+        if descriptor.type == ParameterType.PARAMETER_DOUBLE:
+            (limits,) = descriptor.floating_point_range
+            assert limits.from_value < limits.to_value
+
+
 def test_invalid_states_are_not_answered_and_the_loop_goes_on(source):
     source.hold(HOME)
     bad = [
@@ -521,3 +575,26 @@ def test_it_ends_quietly_when_asked(ros_graph, number, phase):
         process.wait_for('nq = 6')
     assert process.stop(number, timeout=3.0) == 0
     assert 'Traceback' not in process.output
+
+
+def test_a_measured_wrench_counts_where_an_inertia_is_wished_for(observer, controller, source):
+    """5 kg in front of the arm's own inertia: the torque changes with the wrench, for 0.1 s."""
+    source.hold(HOME)
+    assert set_parameters(observer, modes__impedance__inertia=[5.0] * 3 + [0.1] * 3).successful
+    assert select(observer, 'impedance').success
+    resting = np.array(source.hold(HOME, SETTLED).effort)
+    publisher = observer.create_publisher(WrenchStamped, 'controller/measured_wrench', 1)
+    observer.spin_until(publisher.get_subscription_count)
+    wrench = WrenchStamped()
+    wrench.header.frame_id = 'end_effector_link'
+    wrench.wrench.force.z = 5.0
+
+    def is_felt() -> bool:
+        publisher.publish(wrench)
+        return np.abs(np.array(source.hold(HOME).effort) - resting).max() > 0.1
+
+    observer.spin_until(is_felt, what='a torque that knows of the wrench')
+    np.testing.assert_allclose(source.hold(HOME, 120).effort, resting, atol=1e-6)
+    wrench.header.frame_id = 'base_link'
+    publisher.publish(wrench)
+    controller.wait_for('measured wrench .* refused')

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from geometry_msgs.msg import PoseStamped
+from geometry_msgs.msg import PoseStamped, WrenchStamped
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
@@ -11,7 +11,7 @@ from std_srvs.srv import Trigger
 
 from icir_control.control import Controller
 from icir_control.errors import IcirError, InvalidValueError
-from icir_control.spatial import SE3
+from icir_control.spatial import SE3, Force
 
 
 class Requests:
@@ -47,6 +47,7 @@ class Requests:
         node.create_subscription(String, '~/select_mode', self._take_mode, 1)
         node.create_subscription(PoseStamped, '~/target_pose', self._take_pose, 1)
         node.create_subscription(JointState, '~/target_joints', self._take_joints, 1)
+        node.create_subscription(WrenchStamped, '~/measured_wrench', self._take_wrench, 1)
 
     def _service_of(
         self, name: str
@@ -68,6 +69,20 @@ class Requests:
     def _take_joints(self, message: JointState) -> None:
         self._try(
             'target joints', lambda: self._controller.set_target_joints(self._joints_of(message))
+        )
+
+    def _take_wrench(self, message: WrenchStamped) -> None:
+        """Hand a sensor's wrench on; a stream of them is too quick to say each in the log."""
+        frame = self._controller.config.arm.end_effector_frame
+        given, force, torque = message.header.frame_id, message.wrench.force, message.wrench.torque
+        values = np.array([force.x, force.y, force.z, torque.x, torque.y, torque.z])
+        if given in ('', frame) and np.isfinite(values).all():
+            self._controller.set_measured_wrench(Force.from_vector(values))
+            return
+        self._node.get_logger().warning(
+            f'measured wrench {values.tolist()} in {given!r} refused; expected six finite '
+            f'numbers in {frame!r}',
+            throttle_duration_sec=5.0,
         )
 
     def _try(self, what: str, act: Callable[[], None]) -> str:
