@@ -73,6 +73,13 @@ class StateSource:
             command = self.answer_to(joint_state(self.stamp_ns, self.token, position))
         return command
 
+    def skip(self, position: Sequence[float], seconds: float) -> None:
+        """Let time go by, with states so far apart that they just do not mean a new start."""
+        end = self.stamp_ns + round(seconds * 10**9)
+        while self.stamp_ns < end:
+            self.stamp_ns = min(self.stamp_ns + 499 * MILLISECOND, end - MILLISECOND)
+            self.hold(position)
+
     def close(self) -> None:
         self.observer.destroy_publisher(self._publisher)
         self.observer.destroy_subscription(self._subscription)

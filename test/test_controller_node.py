@@ -218,7 +218,7 @@ def test_a_joint_target_moves_the_reference(controller, source):
     start = len(controller.output)
     publisher.publish(joint_state(0, '', goal[order], names=[NAMES[i] for i in order]))
     controller.wait_for('target joints', start=start)
-    source.stamp_ns += 10_000 * MILLISECOND
+    source.skip(HOME, 10.0)
     source.observer.spin_until(
         lambda: (
             source.hold(goal) and references and stamp_of(references[-1]) > 10_010 * MILLISECOND
@@ -260,7 +260,8 @@ def test_a_pose_target_is_in_the_base_frame(controller, source):
     publisher.publish(target)
     controller.wait_for('target pose\n', start=start)
     poses.clear()
-    source.stamp_ns += 10_000 * MILLISECOND
+    source.skip(HOME, 10.0)
+    poses.clear()
     source.observer.spin_until(lambda: source.hold(HOME) and poses)
     assert poses[-1].pose.position.z == pytest.approx(goal, abs=1e-9)
 

@@ -26,7 +26,7 @@ from icir_control.app.session import (
     ros_arguments,
 )
 from icir_control.errors import IcirError
-from icir_control.nodes.process import StopRequest
+from icir_control.nodes.process import StopRequest, log_arguments
 
 _PATIENCE = 150.0  # s of wall time in which something must move on; both nodes may have to compile
 _MOST_RUNS = 4
@@ -128,7 +128,7 @@ def _record_once(
 @contextmanager
 def _node() -> Iterator[Node]:
     """Give a node of this process, as long as the context lasts."""
-    rclpy.init(args=[], signal_handler_options=SignalHandlerOptions.NO)
+    rclpy.init(args=log_arguments(), signal_handler_options=SignalHandlerOptions.NO)
     try:
         node = rclpy.create_node('demo')
         yield node

@@ -20,7 +20,7 @@ from icir_control.app.session import (
     stay_on_this_machine,
 )
 from icir_control.nodes.keyboard import Keyboard
-from icir_control.nodes.process import StopRequest
+from icir_control.nodes.process import StopRequest, log_arguments
 
 _LOOK_PERIOD = 0.1  # s between two looks at the children, where there is no keyboard
 
@@ -73,7 +73,7 @@ def simulate(
 
 def _serve_keys(console: Console, is_wanted: Callable[[], bool]) -> None:
     """Serve the keys until one says quit, a signal comes or nobody wants them any more."""
-    rclpy.init(args=[], signal_handler_options=SignalHandlerOptions.NO)
+    rclpy.init(args=log_arguments(), signal_handler_options=SignalHandlerOptions.NO)
     node = rclpy.create_node('keyboard')
     try:
         Keyboard(node, sys.stdin, console).run(is_wanted)

@@ -7,7 +7,7 @@ without a word, and refuses a list such as `[0, 45.5]` that mixes integers and d
 import re
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from itertools import pairwise
 from pathlib import Path
 
@@ -36,15 +36,13 @@ def readable_parameters(arguments: Sequence[str]) -> Iterator[list[str]]:
         ConfigurationError: A file is missing, not YAML, or has one key twice; names it.
     """
     changed = list(arguments)
-    with tempfile.TemporaryDirectory(prefix='parameters_') as folder:
+    with ExitStack() as folders:
         for i, (flag, value) in enumerate(pairwise(arguments), start=1):
             if flag == _FILE_FLAG:
                 text = _read(Path(value))
                 readable = _with_equal_types(text, value)
                 if readable != text:
-                    path = Path(folder) / f'{i}.yaml'
-                    path.write_text(readable)
-                    changed[i] = str(path)
+                    changed[i] = str(_write(readable, folders))
             elif flag in _VALUE_FLAGS and ':=' in value:
                 name, _, text = value.partition(':=')
                 with suppress(ConfigurationError):  # ROS says itself which rule it cannot read
@@ -58,6 +56,20 @@ def _read(path: Path) -> str:
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else 'not a text file'
         raise ConfigurationError(f'parameter file {path} cannot be read: {reason}') from error
+
+
+def _write(text: str, folders: ExitStack) -> Path:
+    """Write a file into a folder that is gone when the stack is closed."""
+    try:
+        folder = folders.enter_context(tempfile.TemporaryDirectory(prefix='parameters_'))
+        path = Path(folder) / 'parameters.yaml'
+        path.write_text(text)
+    except OSError as error:
+        raise ConfigurationError(
+            f'no temporary file can be written: {error.strerror}; make room, or name a folder with'
+            ' room in TMPDIR'
+        ) from error
+    return path
 
 
 def _with_equal_types(text: str, source: str) -> str:

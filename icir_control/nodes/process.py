@@ -6,6 +6,7 @@ import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from types import FrameType, TracebackType
 
 import rclpy
@@ -127,8 +128,8 @@ def run_node(
                 rclpy.try_shutdown()
     except KeyboardInterrupt:
         return 0
-    except RuntimeError:
-        # What a compiler raises that lost the interruption.
+    except (ImportError, RuntimeError):
+        # What an extension module or a compiler makes of the interruption.
         if not stop.has_interrupted:
             raise
         return 0
@@ -136,6 +137,21 @@ def run_node(
         print(f'{name}: {" ".join(str(error).split())}', file=sys.stderr, flush=True)
         return INVALID
     return 0
+
+
+def log_arguments() -> list[str]:
+    """Return what keeps ROS from writing log files, where it could not, and would not start."""
+    home = os.environ.get('ROS_HOME') or '~/.ros'
+    folder = Path(os.environ.get('ROS_LOG_DIR') or f'{home}/log').expanduser()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        is_writable = os.access(folder, os.W_OK)
+    except OSError:
+        is_writable = False
+    if is_writable:
+        return []
+    print(f'no log files: {folder} cannot be written to', file=sys.stderr, flush=True)
+    return ['--ros-args', '--disable-external-lib-logs']
 
 
 def _start_ros(arguments: list[str]) -> None:
@@ -153,7 +169,8 @@ def _start_ros(arguments: list[str]) -> None:
                     ' takes after it, such as --params-file FILE or -p NAME:=VALUE'
                 )
             # The wait of a process that ROS shuts down from a signal handler fails in its middle.
-            rclpy.init(args=readable, signal_handler_options=SignalHandlerOptions.NO)
+            given = [*readable, *log_arguments()]
+            rclpy.init(args=given, signal_handler_options=SignalHandlerOptions.NO)
         except (RuntimeError, ValueError) as error:
             # What follows is a place in the source of ROS.
             reason = str(error).partition(', at /')[0]

@@ -24,6 +24,7 @@ from icir_control.nodes.transport import JointStatePublisher, JointStateSubscrip
 from icir_control.simulation import World, open_viewer
 
 _RIVAL_PERIOD = 0.1  # s of wall time
+_STRANGER_PERIOD = 1.0  # s of wall time
 _VIEWER_PERIOD = 1.0 / 60.0  # s of wall time
 _GARBAGE_PERIOD = 1.0  # s of wall time
 
@@ -114,6 +115,7 @@ class MujocoBridge:
     def _add_chores(self) -> None:
         chores = self._loop.housekeeping
         chores.every(_RIVAL_PERIOD, lambda now: self._loop.note_rival(self._rivals.find()))
+        chores.every(_STRANGER_PERIOD, lambda now: self._count_strangers())
         chores.every(diagnostics.PERIOD, self._diagnostics.publish)
         # The collector is off while the loop runs, so that it never holds up a tick.
         chores.every(_GARBAGE_PERIOD, lambda now: gc.collect())
@@ -176,6 +178,12 @@ class MujocoBridge:
         self._wrenches.hold(config.external_wrench_hold)
         self._loop.initial_configuration = config.initial_configuration
         self._config = config
+
+    def _count_strangers(self) -> None:
+        """Count who publishes something else in the place of commands, and name it once."""
+        for stranger in self._rivals.new_strangers():
+            self._commands.rejected['wrong_type'] += 1
+            self._node.get_logger().warning(stranger)
 
     def _describe_missing(self) -> str:
         topic = self._commands.topic_name

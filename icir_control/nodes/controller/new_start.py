@@ -5,6 +5,7 @@ from numpy.typing import NDArray
 
 from icir_control.compiled import kernel
 
+LONGEST_GAP = 0.5  # s of simulation time; by then a free-running plant has braked the arm
 FASTEST_JOINT = 10.0  # rad/s or m/s, where the model sets no limit
 
 
@@ -48,6 +49,8 @@ class StartDetector:
             reason = 'the first state' if self._token is None else 'another run'
         elif elapsed < 0.0:
             reason = 'time went back'
+        elif elapsed > LONGEST_GAP:
+            reason = f'{elapsed:.3g} s without a state'
         else:
             reason = 'the arm jumped' if jumps else ''
         self._stamp_ns = stamp_ns

@@ -13,6 +13,7 @@ from icir_control.nodes.controller.state_watch import StateWatch
 from icir_control.nodes.controller.telemetry import Telemetry
 from icir_control.nodes.model_file import MODEL, find_model_file
 from icir_control.nodes.process import StopRequest, collector_off
+from icir_control.nodes.publishers import Publishers
 from icir_control.nodes.transport import JointStatePublisher, JointStateSubscription, Waiter
 
 STATES = 'joint_states'
@@ -58,7 +59,8 @@ class ControllerNode:
         base, end_effector = config.arm.base_frame, config.arm.end_effector_frame
         self._telemetry = Telemetry(node, self._controller, names, base, end_effector)
         self._requests = Requests(node, self._controller, names, base, self._settle)
-        self._watch = StateWatch(node, self._states, self._controller)
+        publishers = Publishers(node, self._commands.topic_name)
+        self._watch = StateWatch(node, self._states, self._controller, publishers)
         self.waiter = Waiter(node, [self._states])
 
     def run(self, stop: StopRequest) -> None:

@@ -10,6 +10,7 @@ from rclpy.node import Node
 
 from icir_control.control import Controller
 from icir_control.nodes.controller.status import key_values, limits_of
+from icir_control.nodes.publishers import Publishers
 from icir_control.nodes.transport import JointStateSubscription
 
 SILENCE = 1.0  # s of wall time without a state until that is said
@@ -25,17 +26,25 @@ class StateWatch:
     their states are answered by nobody until one of them is silent for `SILENCE`.
     """
 
-    def __init__(self, node: Node, states: JointStateSubscription, controller: Controller) -> None:
+    def __init__(
+        self,
+        node: Node,
+        states: JointStateSubscription,
+        controller: Controller,
+        publishers: Publishers,
+    ) -> None:
         """Begin to watch.
 
         Args:
             node: The node whose log and diagnostics tell what is seen.
             states: The subscription that is watched.
             controller: Whose mode the diagnostics tell.
+            publishers: Tells who publishes states.
         """
         self._node = node
         self._states = states
         self._controller = controller
+        self._publishers = publishers
         self.topic: str = states.topic_name
         self._heard = time.monotonic()
         self._is_silent = False
@@ -63,9 +72,10 @@ class StateWatch:
         if now < self._contested_until:
             if not self._is_contested:
                 self._is_contested = True
+                names = ', '.join(self._publishers.on(self.topic))
                 self._node.get_logger().error(
-                    f'more than one node sends states on {self.topic}:'
-                    f' {", ".join(self._publishers())}; none is answered until one is left'
+                    f'more than one node sends states on {self.topic}: {names};'
+                    ' none is answered until one is left'
                 )
             self._keep(token)
             return False
@@ -84,15 +94,8 @@ class StateWatch:
             self._tokens.remove(token)
         self._tokens.append(token)
 
-    def _publishers(self) -> list[str]:
-        """Return the full names of the nodes that publish states."""
-        return sorted(
-            f'{info.node_namespace.rstrip("/")}/{info.node_name}'
-            for info in self._node.get_publishers_info_by_topic(self.topic)
-        )
-
     def _why_silent(self) -> str:
-        publishers = self._publishers()
+        publishers = self._publishers.on(self.topic)
         if not publishers:
             return f'no states: nobody publishes {self.topic}; is the bridge running?'
         rejected = sum(self._states.rejected.values())
@@ -101,7 +104,10 @@ class StateWatch:
 
     def _report(self) -> None:
         """Publish the diagnostics, and collect garbage where no command waits for it."""
-        publishers = self._publishers()
+        for stranger in self._publishers.new_strangers(self.topic):
+            self._states.rejected['wrong_type'] += 1
+            self._node.get_logger().warning(stranger)
+        publishers = self._publishers.on(self.topic)
         rejected = dict(self._states.rejected)
         level, message = DiagnosticStatus.OK, self._controller.mode or 'waiting for a state'
         if self._is_silent:

@@ -1,0 +1,383 @@
+"""What goes wrong in a laboratory: nodes die or hang, strangers speak, nothing can be written.
+
+Each fault happens to real processes. `make test` lets it happen once, `make test-long` 20 times.
+"""
+
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from bridge_client import nanoseconds
+from ros_processes import Process
+from rosgraph_msgs.msg import Clock
+from sensor_msgs.msg import JointState
+from session import Session
+from state_source import HOME, stamp_of
+from std_msgs.msg import String
+from std_srvs.srv import SetBool, Trigger
+
+from icir_control.dynamics import compute_all_terms, load_urdf
+from icir_control.share import share_directory
+
+URDF = share_directory() / 'urdf' / 'gen3_6dof.urdf'
+LIMITS = np.array([39.0, 39.0, 39.0, 9.0, 9.0, 9.0])  # N m
+DAMPING_RATE = 2.0  # 1/s, of the mode gravity as it is shipped
+PACED = ('real_time_factor:=3.0',)
+TIMEOUT = 0.2  # s, of commands when free-running: short, so that the arm stays off its limits
+FREE_RUNNING = ('real_time_factor:=1.0', 'lockstep:=false', f'command_timeout:={TIMEOUT}')
+# Gains that stand commands which come late, as they do on a busy machine.
+SOFT = 'joint_gains.kp:=[400.0, 400.0, 400.0, 400.0, 400.0, 400.0]'
+TIMES = [0, *(pytest.param(n, marks=pytest.mark.long) for n in range(1, 20))]
+# How long a process hangs [s].
+HANGS = [1.2, pytest.param(5.0, marks=pytest.mark.long)]
+
+
+@pytest.fixture(autouse=True, params=TIMES)
+def time_of_20(request) -> int:
+    """Have every test run once, or 20 times."""
+    return request.param
+
+
+def moving(graph, bridge_parameters: tuple[str, ...]) -> Session:
+    """A session in the middle of the motion home, at full speed."""
+    gains = [SOFT] if bridge_parameters is FREE_RUNNING else []
+    session = Session(graph, *gains, bridge_parameters=bridge_parameters)
+    session.wait(0.05)
+    assert session.observer.call(Trigger, 'controller/modes/home').success
+    session.wait(0.9)
+    assert np.abs(session.state.velocity).max() > 0.5
+    return session
+
+
+def expect_home(session: Session) -> None:
+    """Check that the session can still be worked with."""
+    while True:
+        # The service of a controller that was killed is there for a while, and answers nobody.
+        try:
+            answer = session.observer.call(Trigger, 'controller/modes/home', timeout=3.0)
+        except AssertionError:
+            continue
+        break
+    assert answer.success
+    session.wait(2.5)
+    np.testing.assert_allclose(session.position, HOME, rtol=0, atol=0.01)
+
+
+def expect_standstill(session: Session, seconds: float = 0.4) -> None:
+    session.observer.spin_for(0.2)  # what was on its way
+    before = session.state
+    session.observer.spin_for(seconds)
+    assert session.state == before
+
+
+def expect_continuation(session: Session, tolerance: float = 1e-4) -> None:
+    """Check that the motion ends where it is meant to end: nothing of it was lost."""
+    session.wait(2.0)
+    np.testing.assert_allclose(session.position, HOME, rtol=0, atol=tolerance)
+
+
+def states_of(session: Session, until: float) -> dict[str, np.ndarray]:
+    """Watch to a simulation time; time, velocity and effort of the states that were seen."""
+    begin = stamp_of(session.state)
+    record = {stamp: row for stamp, row in session.record(until).items() if stamp >= begin}
+    return {
+        'time': np.array(list(record)) * 1e-9,
+        'velocity': np.array([np.frombuffer(velocity) for _, velocity, _ in record.values()]),
+        'effort': np.array([np.frombuffer(effort) for _, _, effort in record.values()]),
+    }
+
+
+def expect_braked(session: Session, silent_since: float) -> None:
+    """Check the brake: calm half a second after the timeout, within the limits all the time."""
+    seen = states_of(session, silent_since + TIMEOUT + 0.7)
+    session.bridge.wait_for('no command for 0.2 s: .*; the arm is braked')
+    braked = seen['time'] > silent_since + TIMEOUT
+    calm = seen['time'] > silent_since + TIMEOUT + 0.5
+    assert braked.sum() > 50
+    assert calm.sum() > 10
+    assert (np.abs(seen['effort']) <= LIMITS).all()
+    assert np.abs(seen['velocity'][calm]).max() < 0.05
+
+
+def test_lockstep_stands_while_the_controller_is_dead_and_goes_on_without_a_jump(ros_graph):
+    session = moving(ros_graph, PACED)
+    session.controller.send(signal.SIGKILL)
+    expect_standstill(session)
+    session.bridge.wait_for('no command for 0.5 s: .*; time stands still')
+    pause = SetBool.Request(data=True)
+    assert session.observer.call(SetBool, 'mujoco_bridge/pause', pause).success
+    stopped = session.state
+
+    session.start_controller()
+    session.controller.wait_for('new start at .*the first state.*in mode gravity')
+    session.bridge.wait_for('commands are back')
+    assert session.observer.call(Trigger, 'mujoco_bridge/step').success
+    session.observer.spin_until(lambda: stamp_of(session.state) > stamp_of(stopped))
+    assert stamp_of(session.state) == stamp_of(stopped) + 1_000_000
+    # The state is the same, and so are weight and Coriolis forces: of the torque, only the part
+    # goes that accelerated the arm along the motion, and the one comes that brings it to rest.
+    model = load_urdf(URDF)
+    data = model.create_data()
+    velocity = np.array(stopped.velocity)
+    compute_all_terms(model, data, np.array(stopped.position), velocity)
+    expected = data.nle - DAMPING_RATE * data.M @ velocity
+    np.testing.assert_allclose(session.state.effort, expected, rtol=0, atol=1e-6)
+    fastest = 6.0 * HOME / 2.0**2  # rad/s^2, the greatest acceleration of a cubic of 2 s
+    jump = np.abs(np.array(session.state.effort) - stopped.effort)
+    assert (jump <= np.abs(data.M) @ (fastest + DAMPING_RATE * np.abs(velocity)) + 1e-6).all()
+
+    assert session.observer.call(SetBool, 'mujoco_bridge/pause').success
+    expect_home(session)
+
+
+def test_free_running_brakes_while_the_controller_is_dead(ros_graph):
+    session = moving(ros_graph, FREE_RUNNING)
+    session.controller.send(signal.SIGKILL)
+    session.controller.wait()
+    session.wait(0.0)
+    expect_braked(session, session.time)
+    session.start_controller()
+    session.controller.wait_for('new start at .*the first state.*in mode gravity')
+    session.bridge.wait_for('commands are back')
+    expect_home(session)
+
+
+def test_the_controller_falls_silent_with_the_bridge_and_takes_no_old_reference_up(ros_graph):
+    session = moving(ros_graph, PACED)
+    commands: list[JointState] = []
+    session.observer.create_subscription(JointState, 'joint_commands', commands.append, 10)
+    session.observer.spin_until(lambda: commands, what='commands')
+    session.bridge.send(signal.SIGKILL)
+    session.controller.wait_for('no states')
+    session.observer.spin_for(0.1)  # what was on its way
+    commands.clear()
+    session.observer.spin_for(0.5)
+    assert not commands
+
+    seen = len(session.controller.output)
+    session.start_bridge()
+    session.controller.wait_for('new start at 0.000 s .*another run.*in mode gravity', start=seen)
+    session.controller.wait_for('states on /joint_states are back', start=seen)
+    session.wait(0.5)
+    # The arm stands upright, where the new bridge begins: nothing draws it home.
+    np.testing.assert_allclose(session.position, 0.0, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(session.state.velocity, 0.0, rtol=0, atol=1e-9)
+    expect_home(session)
+
+
+@pytest.mark.parametrize('victim', ['bridge', 'controller'])
+@pytest.mark.parametrize('seconds', HANGS)
+def test_lockstep_loses_nothing_while_a_process_hangs(ros_graph, victim, seconds):
+    session = moving(ros_graph, PACED)
+    process: Process = getattr(session, victim)
+    process.send(signal.SIGSTOP)
+    expect_standstill(session, seconds)
+    process.send(signal.SIGCONT)
+    if victim == 'bridge':
+        session.controller.wait_for('no states')
+        session.controller.wait_for('states on /joint_states are back')
+    else:
+        session.bridge.wait_for('no command for 0.5 s')
+        session.bridge.wait_for('commands are back')
+    expect_continuation(session)
+    assert session.controller.output.count('new start') == 1
+
+
+@pytest.mark.parametrize('seconds', HANGS)
+def test_free_running_brakes_while_the_controller_hangs(ros_graph, seconds):
+    session = moving(ros_graph, FREE_RUNNING)
+    session.controller.send(signal.SIGSTOP)
+    session.observer.spin_for(0.05)
+    session.wait(0.0)
+    stopped = session.time
+    expect_braked(session, stopped)
+    session.observer.spin_until(lambda: session.time > stopped + seconds)
+    session.controller.send(signal.SIGCONT)
+    session.controller.wait_for('new start at .* s without a state.*in mode gravity')
+    session.bridge.wait_for('commands are back')
+    seen = states_of(session, session.time + 0.5)
+    # Weight alone: no reference that has gone on without the arm, no old command.
+    assert np.abs(seen['velocity']).max() < 0.05
+    assert np.ptp(seen['effort'], axis=0).max() < 1.0
+    expect_home(session)
+
+
+@pytest.mark.parametrize('seconds', HANGS)
+def test_free_running_does_not_hurry_after_a_bridge_that_hung(ros_graph, seconds):
+    session = moving(ros_graph, FREE_RUNNING)
+    session.bridge.send(signal.SIGSTOP)
+    expect_standstill(session, seconds)
+    stopped, begin = session.time, time.monotonic()
+    session.bridge.send(signal.SIGCONT)
+    session.wait(0.5)
+    simulated, elapsed = session.time - stopped, time.monotonic() - begin
+    assert simulated < 1.3 * elapsed + 0.2
+    expect_continuation(session, 0.01)
+
+
+def test_another_type_on_the_hot_topics_is_named_and_harms_nobody(ros_graph):
+    session = moving(ros_graph, PACED)
+    stranger = ros_graph.observer('stranger')
+    for topic in ('joint_states', 'joint_commands'):
+        stranger.create_publisher(String, topic, 1).publish(String(data='3.0 2.0 1.0'))
+    words = 'stranger publishes std_msgs/msg/String on'
+    session.bridge.wait_for(f'{words} /joint_commands instead of sensor_msgs/msg/JointState')
+    session.controller.wait_for(f'{words} /joint_states instead of sensor_msgs/msg/JointState')
+    expect_continuation(session)
+    assert 'several publishers' not in session.bridge.output
+
+
+def test_bytes_that_are_no_message_harm_nobody(ros_graph):
+    session = moving(ros_graph, PACED)
+    # Beside the topics of ours, whatever else a node listens to.
+    stranger = ros_graph.observer('stranger')
+    random = np.random.default_rng(1)
+    wrenches = stranger.create_publisher(String, 'mujoco_bridge/external_wrench', 1)
+    modes = stranger.create_publisher(String, 'controller/select_mode', 1)
+    stranger.spin_until(modes.get_subscription_count)
+    for size in (0, 1, 3, 4, 8, 100, 10_000):
+        for publisher in (wrenches, modes):
+            publisher.publish(random.bytes(size))
+            stranger.spin_for(0.01)
+    modes.publish(String(data='nan'))
+    session.controller.wait_for("'nan'")
+    expect_continuation(session)
+
+
+@pytest.mark.parametrize('topic', ['joint_states', 'joint_commands'])
+def test_a_second_publisher_stops_time_until_it_is_gone(ros_graph, topic):
+    session = moving(ros_graph, PACED)
+    rival = ros_graph.observer('rival')
+    publisher = rival.create_publisher(JointState, topic, 1)
+    session.bridge.wait_for(f'/{topic} has several publishers: .*/rival.*; only one may')
+    session.observer.spin_for(0.2)  # what was on its way
+    message = session.state
+    message.effort = [9.0] * 6
+    if topic == 'joint_states':
+        message.header.frame_id = 'of the rival'
+    for _ in range(20):
+        publisher.publish(message)
+        rival.spin_for(0.01)
+    rival.destroy_publisher(publisher)
+    stopped = message.header.stamp
+    session.bridge.wait_for('every topic has its one publisher again')
+    session.observer.spin_until(lambda: session.state.header.frame_id != 'of the rival')
+    assert session.state.header.stamp == stopped
+    if topic == 'joint_commands':
+        expect_continuation(session)
+    else:
+        # The controller may have taken the rival's state for a new start.
+        session.wait(0.1)
+        expect_home(session)
+
+
+def in_own_mounts(script: str, command: list[str]) -> list[str]:
+    """Return a command that runs another one where only it sees what a script mounts."""
+    namespace = ['unshare', '--mount', 'sh', '-c']
+    if os.system('unshare --mount true 2>/dev/null'):
+        namespace = ['unshare', '--user', '--map-root-user', '--mount', 'sh', '-c']
+        if os.system('unshare --user --map-root-user --mount true 2>/dev/null'):
+            pytest.skip('mount namespaces are not permitted here')
+    return [*namespace, f'set -e; {script}; exec "$@"', 'sh', *command]
+
+
+def composed() -> list[str]:
+    options = ['--ros-args', '-p', 'mujoco_bridge:viewer:=none']
+    return [sys.executable, '-m', 'icir_control.nodes.composed', *options]
+
+
+def expect_run(graph, command: list[str], environment: dict[str, str]) -> Process:
+    """Start bridge and controller by a command; check that they work and end."""
+    process = graph.run(command, environment=environment)
+    times: list[int] = []
+    observer = graph.observer()
+    observer.create_subscription(Clock, '/clock', lambda m: times.append(nanoseconds(m.clock)), 1)
+    process.wait_for('new start at 0.000 s .*in mode gravity')
+    observer.spin_until(lambda: times and times[-1] > 0, what='time that goes on')
+    assert process.stop(signal.SIGTERM) == 0
+    assert 'Traceback' not in process.output
+    return process
+
+
+def test_without_shared_memory_everything_works(ros_graph):
+    command = in_own_mounts('mount -t tmpfs -o ro tmpfs /dev/shm', composed())
+    expect_run(ros_graph, command, {})
+
+
+@pytest.mark.parametrize(
+    ('disk', 'is_compiled'),
+    [
+        ('none', True),
+        pytest.param('none', False, marks=pytest.mark.long),
+        pytest.param('full', False, marks=pytest.mark.long),
+        pytest.param('read-only', False, marks=pytest.mark.long),
+    ],
+)
+def test_what_cannot_be_written_is_done_without(ros_graph, tmp_path, disk, is_compiled):
+    """Neither home nor logs can be written to, nor compiled code where there is none yet."""
+    home = tmp_path / 'home'
+    command = composed()
+    if disk == 'none':
+        home.write_text('no folder')
+    else:
+        home.mkdir()
+        script = f'mount -t tmpfs -o size=64k tmpfs {home}; mkdir {home}/logs'
+        script += {
+            'full': f'; cat /dev/zero > {home}/all 2> /dev/null || true',
+            'read-only': f'; mount -o remount,ro {home}',
+        }[disk]
+        command = in_own_mounts(script, command)
+    cache = cache_folder() if is_compiled else home / 'cache'
+    environment = {'HOME': str(home), 'NUMBA_CACHE_DIR': str(cache)}
+    process = expect_run(ros_graph, command, environment | {'ROS_LOG_DIR': f'{home}/logs'})
+    if disk != 'full':
+        assert f'no log files: {home}/logs cannot be written to' in process.output
+
+
+def cache_folder() -> Path:
+    """Return where compiled code is kept otherwise."""
+    chosen = os.environ.get('NUMBA_CACHE_DIR') or os.environ.get('XDG_CACHE_HOME')
+    return Path(chosen) if chosen else Path.home() / '.cache'
+
+
+# By the library that the process has loaded last.
+PHASES = ['_rclpy_pybind11', 'llvmlite', 'lxml', 'libmujoco']
+SIGNALS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
+
+
+def has_loaded(process: Process, library: str) -> bool:
+    assert process.running, process.output
+    return library in Path(f'/proc/{process.pid}/maps').read_text()
+
+
+@pytest.mark.parametrize(
+    'node',
+    [
+        'composed',
+        pytest.param('bridge', marks=pytest.mark.long),
+        pytest.param('controller', marks=pytest.mark.long),
+    ],
+)
+@pytest.mark.parametrize('phase', PHASES)
+def test_it_ends_in_time_and_quietly_in_every_phase_of_its_start(
+    ros_graph, time_of_20, node, phase
+):
+    if node == 'controller' and phase == 'libmujoco':
+        pytest.skip('the controller knows nothing of MuJoCo')
+    number = SIGNALS[(PHASES.index(phase) + time_of_20) % len(SIGNALS)]
+    process = ros_graph.start(node)
+    deadline = time.monotonic() + 60.0
+    while not has_loaded(process, phase):
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+    status = process.stop(number, timeout=3.0)
+    if phase == PHASES[0]:
+        # Before any code of ours: Python ends as it always does.
+        assert status in (0, -number)
+    else:
+        assert status == 0
+        assert 'Traceback' not in process.output
