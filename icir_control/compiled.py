@@ -5,13 +5,18 @@ With `NUMBA_DISABLE_JIT=1` a kernel stays the Python function it is, and numba i
 
 import hashlib
 import os
+import shutil
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import cache, wraps
 from pathlib import Path
 from pickle import UnpicklingError
 from typing import Any, TypeVar
 
 import numpy as np
+
+KEPT_VERSIONS = 8
+"""Of the compiled code, on disk."""
 
 Function = TypeVar('Function', bound=Callable[..., Any])
 
@@ -183,5 +188,16 @@ def _cache_directory() -> Path:
         if b'@kernel' in text or 'kernels' in source.parts:
             digest.update(str(source.relative_to(root)).encode() + b'\0' + text + b'\0')
     home = os.environ.get('NUMBA_CACHE_DIR') or os.environ.get('XDG_CACHE_HOME')
-    base = Path(home) if home else Path.home() / '.cache'
-    return base / 'icir_control' / digest.hexdigest()[:16]
+    base = (Path(home) if home else Path.home() / '.cache') / 'icir_control'
+    directory = base / digest.hexdigest()[:16]
+    if not directory.exists():
+        _forget_old(base)
+    return directory
+
+
+def _forget_old(base: Path) -> None:
+    """Delete all but the newest folders of compiled code: each change of a kernel makes one."""
+    with suppress(OSError):
+        newest_first = sorted(base.iterdir(), key=lambda path: path.stat().st_mtime, reverse=True)
+        for old in newest_first[KEPT_VERSIONS - 1 :]:
+            shutil.rmtree(old, ignore_errors=True)

@@ -98,3 +98,15 @@ def test_damaged_files_are_done_without(run, tmp_path, suffix, content):
     for file in files_in(cache, suffix):
         file.write_bytes(content)
     assert run(cache) == '12.0 1 0'
+
+
+def test_only_the_newest_versions_are_kept(run, tmp_path):
+    base = tmp_path / 'cache' / 'icir_control'
+    for i in range(12):
+        old = base / f'{i:016x}'
+        old.mkdir(parents=True)
+        os.utime(old, (i, i))
+    run(tmp_path / 'cache')
+    left = sorted(path.name for path in base.iterdir())
+    assert len(left) == 8
+    assert {f'{i:016x}' for i in range(5, 12)} < set(left)
