@@ -207,6 +207,7 @@ def test_free_running_brakes_while_the_controller_hangs(ros_graph, seconds):
 
 
 @pytest.mark.parametrize('seconds', HANGS)
+@pytest.mark.long
 def test_free_running_does_not_hurry_after_a_bridge_that_hung(ros_graph, seconds):
     session = moving(ros_graph, FREE_RUNNING)
     session.bridge.send(signal.SIGSTOP)
@@ -231,6 +232,7 @@ def test_another_type_on_the_hot_topics_is_named_and_harms_nobody(ros_graph):
     assert 'several publishers' not in session.bridge.output
 
 
+@pytest.mark.long
 def test_bytes_that_are_no_message_harm_nobody(ros_graph):
     session = moving(ros_graph, PACED)
     # Beside the topics of ours, whatever else a node listens to.
@@ -248,7 +250,9 @@ def test_bytes_that_are_no_message_harm_nobody(ros_graph):
     expect_continuation(session)
 
 
-@pytest.mark.parametrize('topic', ['joint_states', 'joint_commands'])
+@pytest.mark.parametrize(
+    'topic', ['joint_states', pytest.param('joint_commands', marks=pytest.mark.long)]
+)
 def test_a_second_publisher_stops_time_until_it_is_gone(ros_graph, topic):
     session = moving(ros_graph, PACED)
     rival = ros_graph.observer('rival')
