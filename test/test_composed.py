@@ -1,7 +1,9 @@
 """Both nodes in one process: the same as in two, but faster."""
 
 import signal
+import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -64,6 +66,19 @@ def test_it_ends_when_asked(ros_graph, number):
     assert session.bridge.stop(number) == 0
     assert time.monotonic() - begin < 3.0
     assert 'Traceback' not in session.bridge.output
+
+
+def test_the_command_line_runs_it(ros_graph):
+    command = (str(Path(sys.executable).parent / 'icir_control'), 'sim', '--viewer', 'none')
+    sim = ros_graph.run([*command, '--composed', '--real-time-factor', '0'], terminal=True)
+    sim.wait_for(r'q +quit')
+    children = Path(f'/proc/{sim.pid}/task/{sim.pid}/children').read_text().split()
+    (command,) = [Path(f'/proc/{child}/cmdline').read_text() for child in children]
+    assert 'nodes.composed ' in command
+    sim.type('h')
+    sim.wait_for('(?m)^home')
+    sim.type('q')
+    assert sim.wait(3.0) == 0
 
 
 def test_wrong_parameters_end_it_with_one_line(ros_graph):

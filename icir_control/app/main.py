@@ -82,6 +82,10 @@ def sim(
             '--free-run', help='Step on the wall clock, also where no command answers the state.'
         ),
     ] = False,
+    composed: Annotated[
+        bool,
+        typer.Option('--composed', help='Bridge and controller in one process, for batch work.'),
+    ] = False,
 ) -> None:
     """Run the simulation, with the keyboard in this terminal; q or Ctrl-C ends it."""
     from icir_control.app.sim import simulate
@@ -96,6 +100,7 @@ def sim(
         viewer=viewer.value if viewer else None,
         real_time_factor=real_time_factor,
         free_run=free_run,
+        composed=composed,
     )
 
 

@@ -31,6 +31,7 @@ def simulate(
     viewer: str | None = None,
     real_time_factor: float | None = None,
     free_run: bool = False,
+    composed: bool = False,
 ) -> None:
     """Run the simulation until the user ends it.
 
@@ -39,6 +40,7 @@ def simulate(
         viewer: `none`, `window` or `auto`; None leaves it to the parameter file.
         real_time_factor: Simulated seconds per second; None leaves it to the parameter file.
         free_run: Whether the simulation runs on although no command answers its state.
+        composed: Whether bridge and controller share one process, for batch work.
 
     Raises:
         ChildEndedError: Bridge or controller ended by itself.
@@ -60,8 +62,13 @@ def simulate(
         def is_wanted() -> bool:
             return not stop and children.all_run()
 
-        children.start(BRIDGE, 'bridge', ros_arguments(BRIDGE, robot, parameters))
-        children.start(CONTROLLER, 'controller', ros_arguments(CONTROLLER, robot, {}))
+        of_bridge = ros_arguments(BRIDGE, robot, parameters)
+        of_controller = ros_arguments(CONTROLLER, robot, {})
+        if composed:
+            children.start('composed', 'composed', [*of_bridge, *of_controller])
+        else:
+            children.start(BRIDGE, 'bridge', of_bridge)
+            children.start(CONTROLLER, 'controller', of_controller)
         if sys.stdin.isatty():
             _serve_keys(console, is_wanted)
         else:
