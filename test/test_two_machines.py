@@ -1,0 +1,88 @@
+"""Two machines: bridge and controller in network namespaces of their own, joined by a cable."""
+
+import os
+import pickle
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from ros_processes import RosGraph
+from session import Session
+
+pytestmark = pytest.mark.long
+
+SCHEDULE = "schedule:=['0.2 home', '1.0 ready', '2.2 float', '2.5 impedance']"
+END = 3.0  # s
+# Slow enough for the onlooker to see most states of both runs.
+PACE = ('real_time_factor:=1.0',)
+# What a user sets who wants more than this machine to take part; no shared memory on a cable.
+OPEN = {'ROS_AUTOMATIC_DISCOVERY_RANGE': 'SUBNET', 'FASTDDS_BUILTIN_TRANSPORTS': 'UDPv4'}
+
+
+class TwoMachines(RosGraph):
+    """A graph whose controller runs on the other machine."""
+
+    def __init__(self, logs: Path, other: str) -> None:
+        super().__init__(logs)
+        self.environment |= OPEN
+        self._other = other
+
+    def run(self, command, **options):
+        is_controller = any('nodes.controller ' in word for word in command)
+        there = ['ip', 'netns', 'exec', self._other] if is_controller else []
+        return super().run([*there, *command], **options)
+
+
+def record_here(other: str, folder: str) -> None:
+    """Run the session on this machine, but for the controller, and keep what was seen."""
+    with TwoMachines(Path(folder) / 'logs', other) as graph:
+        record = Session(graph, SCHEDULE, bridge_parameters=PACE).record(END)
+    (Path(folder) / 'record').write_bytes(pickle.dumps(record))
+
+
+@pytest.fixture
+def machines() -> Iterator[tuple[str, str]]:
+    """Two network namespaces and the cable between them."""
+    names = tuple(f'icir_{os.getpid()}_{side}' for side in 'ab')
+    ends = tuple(f'icir{os.getpid() % 10**6}{side}' for side in 'ab')
+
+    def ip(*words: str) -> None:
+        subprocess.run(['ip', *words], check=True, capture_output=True)
+
+    try:
+        ip('netns', 'add', names[0])
+    except (OSError, subprocess.CalledProcessError) as error:
+        pytest.skip(f'network namespaces are not permitted here: {error}')
+    try:
+        ip('netns', 'add', names[1])
+        ip('link', 'add', ends[0], 'type', 'veth', 'peer', 'name', ends[1])
+        for i, (name, end) in enumerate(zip(names, ends, strict=True), start=1):
+            ip('link', 'set', end, 'netns', name)
+            ip('-n', name, 'addr', 'add', f'10.77.0.{i}/24', 'dev', end)
+            ip('-n', name, 'link', 'set', end, 'up')
+            ip('-n', name, 'link', 'set', 'lo', 'up')
+            ip('-n', name, 'route', 'add', '224.0.0.0/4', 'dev', end)
+        yield names
+    finally:
+        for name in names:
+            subprocess.run(['ip', 'netns', 'del', name], check=False, capture_output=True)
+
+
+def test_the_trajectory_is_the_local_one_to_the_last_bit(ros_graph, machines, tmp_path):
+    here, other = machines
+    code = f'import test_two_machines as t; t.record_here({other!r}, {str(tmp_path)!r})'
+    subprocess.run(
+        ['ip', 'netns', 'exec', here, sys.executable, '-c', code],
+        cwd=Path(__file__).parent,
+        env=os.environ | OPEN,
+        check=True,
+        timeout=200,
+    )
+    apart = pickle.loads((tmp_path / 'record').read_bytes())
+    local = Session(ros_graph, SCHEDULE, bridge_parameters=PACE).record(END)
+    both = sorted(set(apart) & set(local))
+    assert len(both) > 300
+    assert [stamp for stamp in both if apart[stamp] != local[stamp]] == []
+    assert len({local[stamp] for stamp in both}) > 0.9 * len(both)
