@@ -1,0 +1,62 @@
+"""The security policy beside what the running nodes really use."""
+
+from fnmatch import fnmatch
+from xml.etree import ElementTree
+
+import pytest
+from session import Session
+
+from icir_control.share import share_directory
+
+NODES = ('mujoco_bridge', 'controller', 'keyboard')
+
+
+def allowed(node: str) -> dict[str, set[str]]:
+    """Full names, perhaps with a star, by what the node may do with them."""
+    policy = ElementTree.parse(share_directory() / 'config' / 'sros2_policy.xml')
+    (profile,) = policy.findall(f'.//profile[@node="{node}"]')
+    names: dict[str, set[str]] = {}
+    for group in profile:
+        ((kind, qualifier),) = group.attrib.items()
+        assert qualifier == 'ALLOW'
+        names[kind] = {'/' + entry.text.lstrip('/') for entry in group}
+    return names
+
+
+@pytest.fixture
+def used(ros_graph):
+    """Full names that the nodes of a session use, by node and what they do with them."""
+    session = Session(ros_graph)
+    session.start_keyboard()
+    observer = session.observer
+    ask = {
+        'publish': observer.get_publisher_names_and_types_by_node,
+        'subscribe': observer.get_subscriber_names_and_types_by_node,
+        'reply': observer.get_service_names_and_types_by_node,
+        'request': observer.get_client_names_and_types_by_node,
+    }
+
+    def found() -> dict[str, dict[str, set[str]]]:
+        return {
+            node: {kind: {name for name, _ in by_node(node, '/')} for kind, by_node in ask.items()}
+            for node in NODES
+        }
+
+    def is_complete() -> bool:
+        seen = found()
+        session.observer.spin_for(0.5)
+        return seen == found() and bool(seen['keyboard']['request'])
+
+    observer.spin_until(is_complete)
+    return found()
+
+
+def test_the_policy_allows_what_the_nodes_use_and_no_more(used):
+    for node in NODES:
+        policy = allowed(node)
+        for kind, names in used[node].items():
+            patterns = policy.get(kind, set())
+            refused = {name for name in names if not any(fnmatch(name, p) for p in patterns)}
+            unused = {p for p in patterns if not any(fnmatch(name, p) for name in names)}
+            assert not refused, (node, kind)
+            assert not unused, (node, kind)
