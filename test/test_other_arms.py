@@ -48,6 +48,7 @@ def test_the_command_line_runs_seven_joints(ros_graph):
     )
     sim.wait_for(r'(?s)e +elbow.*q +quit')
     sim.wait_for('nv = 7')
+    sim.wait_for('in mode gravity')
     sim.type('h')
     sim.wait_for('(?m)^home$')
     sim.type('q')
