@@ -101,6 +101,8 @@ class Controller:
                 scratch.select(mode.name)
             except RefusedError:
                 continue
+        # What somebody may ask for while the arm moves is compiled now, too.
+        _ = scratch.tool_error.vector, scratch.reference_pose.quaternion
 
     def restart(self, time: float, q: ArrayLike, v: ArrayLike) -> None:
         """Begin anew from a measured state, in the initial mode.
