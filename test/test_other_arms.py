@@ -6,8 +6,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from geometry_msgs.msg import PoseStamped
-from rcl_interfaces.srv import SetParameters
-from rclpy.parameter import Parameter
 from sensor_msgs.msg import JointState
 from session import Session
 
@@ -88,17 +86,11 @@ def test_any_serial_arm_runs_by_its_urdf_alone(ros_graph, urdf, options, base):
         p = poses[-1].pose.position
         return np.array([p.x, p.y, p.z])
 
-    # The URDF of the arm from outside has friction that no model knows.
-    request = SetParameters.Request()
-    request.parameters = [Parameter('observer.gain', value=200.0).to_parameter_msg()]
-    answer = observer.call(SetParameters, 'controller/set_parameters', request)
-    assert answer.results[0].successful, answer.results[0].reason
-
     model = load_urdf(urdf)
     limits = np.array([model.lower_position_limit, model.upper_position_limit])
     middle = np.where(np.isfinite(limits).all(axis=0), limits, 0.0).mean(axis=0)
     press('h', 'home$')
-    observer.spin_until(lambda: np.abs(np.array(states[-1].position) - middle).max() < 1e-4, 60.0)
+    observer.spin_until(lambda: np.abs(np.array(states[-1].position) - middle).max() < 1e-9, 60.0)
     assert tuple(states[-1].name) == model.joint_names
     assert poses[-1].header.frame_id == base
     press('j', 'jog$')
@@ -107,10 +99,11 @@ def test_any_serial_arm_runs_by_its_urdf_alone(ros_graph, urdf, options, base):
     before = position()
     press('x', r'the tool moves along \+x by 10 mm')
     goal = before + [0.01, 0.0, 0.0]
-    observer.spin_until(lambda: np.abs(position() - goal).max() < 1e-4, 20.0)
+    observer.spin_until(lambda: np.abs(position() - goal).max() < 1e-6, 20.0)
     for key, mode in {'i': 'impedance', 'v': 'float', 's': 'hold'}.items():
         press(key, f'{mode}$')
     observer.spin_until(lambda: np.abs(np.array(states[-1].velocity)).max() < 1e-6, 20.0)
+    np.testing.assert_allclose(position(), goal, rtol=0, atol=0.01)
     sim.type('q')
     assert sim.wait(3.0) == 0
 

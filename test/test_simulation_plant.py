@@ -210,3 +210,10 @@ def test_differences_name_what_was_changed():
     assert isinstance(plant.payload_mass, float)
     with pytest.raises(AttributeError):
         plant.payload_mass = 2.0
+
+
+def test_losses_of_the_urdf_can_be_left_out():
+    world = tree(plant=Plant(joint_damping=1.5, joint_friction=0.25), lossless=True)
+    np.testing.assert_array_equal(world.model.dof_damping, 1.5)
+    np.testing.assert_array_equal(world.model.dof_frictionloss, 0.25)
+    assert world.joint_damping.tolist() == [4.0, 0.0, 0.0], 'what the URDF says'

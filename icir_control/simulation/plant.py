@@ -81,13 +81,16 @@ def _check_integer(name: str, value: object) -> None:
         raise InvalidValueError(f'plant.{name}', value, expected)
 
 
-def compile_plant(spec: mujoco.MjSpec, plant: Plant, end_effector: str) -> mujoco.MjModel:
+def compile_plant(
+    spec: mujoco.MjSpec, plant: Plant, end_effector: str, *, lossless: bool = False
+) -> mujoco.MjModel:
     """Compile a scene with the plant's own masses, damping and friction.
 
     Args:
         spec: The scene; a payload is added to it.
         plant: What differs.
         end_effector: Name of the link that carries the payload.
+        lossless: Whether damping and friction of the URDF are left out.
 
     Returns:
         The model that is stepped.
@@ -103,6 +106,8 @@ def compile_plant(spec: mujoco.MjSpec, plant: Plant, end_effector: str) -> mujoc
     indices = [model.body(name).id for name in moving_names]
     model.body_mass[indices] = masses
     model.body_inertia[indices] = inertias
+    if lossless:
+        model.dof_damping[:] = model.dof_frictionloss[:] = 0.0
     model.dof_damping[:] += plant.joint_damping
     model.dof_frictionloss[:] += plant.joint_friction
     # Derived constants (subtree masses, the scale of constraints) follow the new figures.

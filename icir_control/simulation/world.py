@@ -67,6 +67,7 @@ class World:
         timestep: float = 1e-3,
         initial_configuration: ArrayLike | None = None,
         plant: Plant | None = None,
+        lossless: bool = False,
     ) -> None:
         """Build the world and place the robot, at rest, in its initial configuration.
 
@@ -77,6 +78,8 @@ class World:
             timestep: Length of a step [s], a whole number of nanoseconds.
             initial_configuration: (nv,) [rad or m]; by default zero, or the limit next to it.
             plant: How the robot departs from its URDF; by default not at all.
+            lossless: Whether damping and friction of the URDF are left out, so that there is no
+                other than the plant's.
 
         Raises:
             ModelError: The URDF cannot be simulated.
@@ -103,7 +106,7 @@ class World:
         self.armature, self.effort_limit = joints.armature, joints.effort_limit
         self._initial = joints.configuration(initial_configuration)
         self.notes += settle_floor(spec, nominal, self._initial[joints.inverse])
-        self.model = compile_plant(spec, self.plant, end_effector_frame)
+        self.model = compile_plant(spec, self.plant, end_effector_frame, lossless=lossless)
         self.data = mujoco.MjData(self.model)
 
         self._links = {name: self.model.body(name).id for name in description.links}

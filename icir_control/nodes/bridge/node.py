@@ -57,6 +57,7 @@ class MujocoBridge:
             timestep=config.timestep,
             initial_configuration=config.initial_configuration,
             plant=config.plant,
+            lossless=True,  # the dynamics knows no losses; those on purpose are the plant's
         )
         self._left_out = check_model(self._model, self._world)
         self._build_loop(waiter)

@@ -24,14 +24,14 @@ _TOLERANCE = 1e-9
 def check_model(model: Model, world: World) -> list[str]:
     """Compare the model with MuJoCo's of the same URDF, before the plant's own changes.
 
-    Damping and friction in the URDF are no contradiction: no model of a controller knows them all.
+    The dynamics knows neither damping nor friction; a world to compare with leaves them out too.
 
     Args:
         model: What the controller computes with.
         world: What will be simulated.
 
     Returns:
-        What the plant has and the model leaves out, one sentence each.
+        What the URDF has and both leave out, one sentence each.
 
     Raises:
         ModelMismatchError: They differ; names quantity, joint and both values.
@@ -52,8 +52,8 @@ def check_model(model: Model, world: World) -> list[str]:
         # Transposed, so that each row belongs to a joint.
         _compare('end-effector Jacobian', jacobian.T, world.frame_jacobian(q).T, names)
     return [
-        f'the URDF gives {names[np.argmax(value)]} a {quantity} of {value.max():g} that the'
-        " dynamics does not know; the controller's observer.gain cancels its effect"
+        f'the URDF gives {names[np.argmax(value)]} a {quantity} of {value.max():g}, which is left'
+        f' out here as it is in the dynamics; plant.joint_{quantity} sets one on purpose'
         for quantity, value in (
             ('damping', world.joint_damping),
             ('friction', world.joint_friction),
