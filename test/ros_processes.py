@@ -233,6 +233,10 @@ class Observer(Node):
         rclpy.shutdown(context=self._own_context)
 
 
+def _is_observer(closable: object) -> bool:
+    return isinstance(closable, Observer)
+
+
 class RosGraph:
     """One domain of its own: our nodes as processes in it, and observers beside them."""
 
@@ -288,6 +292,7 @@ class RosGraph:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        for closable in reversed(self._closables):
+        # Processes first: to take an observer down while messages pour in may crash Fast DDS.
+        for closable in sorted(reversed(self._closables), key=_is_observer):
             closable.close()
         self._domain.close()
