@@ -293,6 +293,6 @@ class RosGraph:
         trace: TracebackType | None,
     ) -> None:
         # Processes first: to take an observer down while messages pour in may crash Fast DDS.
-        for closable in sorted(reversed(self._closables), key=_is_observer):
+        for closable in sorted(self._closables, key=_is_observer):
             closable.close()
         self._domain.close()
