@@ -74,6 +74,7 @@ class Session:
     def start_keyboard(self) -> Process:
         keyboard = self._graph.start('keyboard', terminal=True)
         keyboard.wait_for('quit')
+        self.controller.wait_for('new start at')  # before the first state it refuses every mode
         return keyboard
 
     def _start(self, node: str, *parameters: str) -> Process:
