@@ -123,7 +123,9 @@ def main() -> None:
     try:
         app()
     except IcirError as error:
-        Console(stderr=True).print(f'icir_control: {error}', markup=False, highlight=False)
+        Console(stderr=True).print(
+            f'icir_control: {error}', markup=False, highlight=False, soft_wrap=True
+        )
         sys.exit(REFUSED)
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)
