@@ -4,6 +4,7 @@ from fnmatch import fnmatch
 from xml.etree import ElementTree
 
 import pytest
+from rclpy.node import NodeNameNonExistentError
 from session import Session
 
 from icir_control.share import share_directory
@@ -43,7 +44,11 @@ def used(ros_graph):
         }
 
     def is_complete() -> bool:
-        seen = found()
+        try:
+            seen = found()
+        except NodeNameNonExistentError:  # not discovered yet, or discovered only in part
+            session.observer.spin_for(0.5)
+            return False
         session.observer.spin_for(0.5)
         return seen == found() and bool(seen['keyboard']['request'])
 
