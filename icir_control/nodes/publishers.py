@@ -7,6 +7,9 @@ from rclpy.node import Node
 
 JOINT_STATE = 'sensor_msgs/msg/JointState'
 
+# What the client library calls a node that it has discovered in part; the name follows.
+_UNKNOWN = '_NODE_NAME_UNKNOWN_'
+
 # How Fast DDS builds the identity of an endpoint: vendor, host, low half of the process id, ...
 _VENDOR = b'\x01\x0f'
 _HOST, _PROCESS = slice(2, 4), slice(4, 6)
@@ -83,6 +86,8 @@ class Publishers:
 
 
 def _name_of(end: object) -> str:
+    if end.node_name == _UNKNOWN:
+        return 'a node whose name is not known yet'
     return f'{end.node_namespace.rstrip("/")}/{end.node_name}'
 
 
