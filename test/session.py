@@ -19,6 +19,8 @@ NANOSECONDS = 10**9
 # Best effort: an onlooker that is too slow loses states, never holds anybody up, and sees the
 # newest one.
 WATCHING = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
+# Time creeps until a watcher that wants to see a run from its start says how fast it may go.
+CREEPING = ('real_time_factor:=0.02',)
 
 
 class Session:
@@ -120,9 +122,16 @@ class Session:
         until = self.time + seconds
         self.observer.spin_until(lambda: self.time >= until, what=f'{seconds} s of simulation')
 
-    def record(self, until: float) -> dict[int, tuple[bytes, bytes, bytes]]:
-        """Record to a simulation time; position, velocity and effort to the bit, by stamp."""
+    def record(
+        self, until: float, *, pace: float | None = None
+    ) -> dict[int, tuple[bytes, bytes, bytes]]:
+        """Record to a simulation time; position, velocity and effort to the bit, by stamp.
+
+        With a pace, the bridge takes it as its real-time factor once the recording has begun.
+        """
         self._keep_all = True
+        if pace is not None:
+            self._set_bridge('real_time_factor', pace)
         end = round(until * NANOSECONDS)
         self.observer.spin_until(lambda: stamp_of(self.state) >= end, what='the end of the run')
         states = [deserialize_message(raw, JointState) for raw in self._raw]
@@ -137,12 +146,15 @@ class Session:
 
     def push(self, force: tuple[float, float, float], hold: float) -> None:
         """Push at the end effector, in its axes [N], for a while of simulation time [s]."""
-        request = SetParameters.Request()
-        request.parameters = [Parameter('external_wrench_hold', value=hold).to_parameter_msg()]
-        answer = self.observer.call(SetParameters, 'mujoco_bridge/set_parameters', request)
-        assert answer.results[0].successful, answer.results[0].reason
+        self._set_bridge('external_wrench_hold', hold)
         message = WrenchStamped()
         message.header.frame_id = TOOL
         message.wrench.force.x, message.wrench.force.y, message.wrench.force.z = force
         self.observer.spin_until(self._wrenches.get_subscription_count)
         self._wrenches.publish(message)
+
+    def _set_bridge(self, parameter: str, value: float) -> None:
+        request = SetParameters.Request()
+        request.parameters = [Parameter(parameter, value=value).to_parameter_msg()]
+        answer = self.observer.call(SetParameters, 'mujoco_bridge/set_parameters', request)
+        assert answer.results[0].successful, answer.results[0].reason

@@ -8,20 +8,21 @@ from pathlib import Path
 import numpy as np
 import pytest
 from ros_processes import RosGraph
-from session import Session
+from session import CREEPING, Session
 from state_source import HOME
 from std_srvs.srv import SetBool, Trigger
 
 SCHEDULE = "schedule:=['0.2 home', '1.0 ready', '2.2 float', '2.5 impedance']"
 END = 3.0  # s, of a scheduled run
 # Slow enough for the onlooker to see most states of both runs.
-PACE = ('real_time_factor:=2.0',)
+PACE = 2.0
 
 
 def test_the_trajectory_is_that_of_two_processes_to_the_last_bit(ros_graph, tmp_path):
-    together = Session(ros_graph, SCHEDULE, bridge_parameters=PACE, composed=True).record(END)
+    composed = Session(ros_graph, SCHEDULE, bridge_parameters=CREEPING, composed=True)
+    together = composed.record(END, pace=PACE)
     with RosGraph(tmp_path / 'logs') as graph:
-        apart = Session(graph, SCHEDULE, bridge_parameters=PACE).record(END)
+        apart = Session(graph, SCHEDULE, bridge_parameters=CREEPING).record(END, pace=PACE)
     both = sorted(set(together) & set(apart))
     assert len(both) > 300
     assert [stamp for stamp in both if together[stamp] != apart[stamp]] == []

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from rcl_interfaces.srv import GetParameters
 from ros_processes import Process
-from session import Session
+from session import CREEPING, Session
 from state_source import HOME
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
@@ -179,8 +179,8 @@ def recorded(graph, *, under_load: bool = False) -> dict:
     """One scheduled run, ended when it was recorded."""
     load = [subprocess.Popen([sys.executable, '-c', BUSY]) for _ in range(3 * under_load)]
     try:
-        session = Session(graph, SCHEDULE)
-        recording = session.record(END)
+        session = Session(graph, SCHEDULE, bridge_parameters=CREEPING)
+        recording = session.record(END, pace=0.0)
         session.bridge.stop()
         session.controller.stop()
     finally:

@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 from ros_processes import RosGraph
-from session import Session
+from session import CREEPING, Session
 
 pytestmark = pytest.mark.long
 
 SCHEDULE = "schedule:=['0.2 home', '1.0 ready', '2.2 float', '2.5 impedance']"
 END = 3.0  # s
 # Slow enough for the onlooker to see most states of both runs.
-PACE = ('real_time_factor:=1.0',)
+PACE = 1.0
 # What a user sets who wants more than this machine to take part; no shared memory on a cable.
 OPEN = {'ROS_AUTOMATIC_DISCOVERY_RANGE': 'SUBNET', 'FASTDDS_BUILTIN_TRANSPORTS': 'UDPv4'}
 
@@ -38,7 +38,7 @@ class TwoMachines(RosGraph):
 def record_here(other: str, folder: str) -> None:
     """Run the session on this machine, but for the controller, and keep what was seen."""
     with TwoMachines(Path(folder) / 'logs', other) as graph:
-        record = Session(graph, SCHEDULE, bridge_parameters=PACE).record(END)
+        record = Session(graph, SCHEDULE, bridge_parameters=CREEPING).record(END, pace=PACE)
     (Path(folder) / 'record').write_bytes(pickle.dumps(record))
 
 
@@ -81,7 +81,7 @@ def test_the_trajectory_is_the_local_one_to_the_last_bit(ros_graph, machines, tm
         timeout=200,
     )
     apart = pickle.loads((tmp_path / 'record').read_bytes())
-    local = Session(ros_graph, SCHEDULE, bridge_parameters=PACE).record(END)
+    local = Session(ros_graph, SCHEDULE, bridge_parameters=CREEPING).record(END, pace=PACE)
     both = sorted(set(apart) & set(local))
     assert len(both) > 300
     assert [stamp for stamp in both if apart[stamp] != local[stamp]] == []
