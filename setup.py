@@ -64,6 +64,7 @@ setup(
         'console_scripts': [
             'icir_control = icir_control.app.main:main',
             'mujoco_bridge = icir_control.nodes.bridge:main',
+            'composed = icir_control.nodes.composed:main',
             'controller = icir_control.nodes.controller:main',
             'keyboard = icir_control.nodes.keyboard:main',
         ],

@@ -4,6 +4,7 @@ import os
 import tempfile
 from pathlib import Path
 
+import yaml
 from launch import LaunchContext, LaunchDescription, LaunchDescriptionEntity
 from launch.actions import (
     DeclareLaunchArgument,
@@ -18,6 +19,7 @@ from icir_control.app.robot import Robot, robot_names
 from icir_control.share import share_directory
 
 PACKAGE = 'icir_control'
+BRIDGE, CONTROLLER = 'mujoco_bridge', 'controller'
 DISCOVERY = 'ROS_AUTOMATIC_DISCOVERY_RANGE'
 SWITCH = ['true', 'false']
 UNSET = ['', 'true', 'false']
@@ -83,6 +85,12 @@ ARGUMENTS = [
         description='Step only with the command that answers the present state; '
         'empty: what the parameter file says',
     ),
+    DeclareLaunchArgument(
+        'composed',
+        default_value='false',
+        choices=SWITCH,
+        description='Run bridge and controller in one process, for batch work',
+    ),
 ]
 
 
@@ -101,37 +109,32 @@ def start(context: LaunchContext) -> list[LaunchDescriptionEntity]:
         end_effector_frame=given['end_effector_frame'],
     )
     namespace = '/' + given['namespace'].strip('/')
-    overrides = bridge_overrides(given)
-    shared = robot.overrides
+    parameters = [str(robot.params_file)]
+    overrides = {BRIDGE: robot.overrides | bridge_overrides(given), CONTROLLER: robot.overrides}
+    if any(overrides.values()):
+        parameters.append(parameter_file(overrides, namespace))
 
     def node(executable: str, package: str = PACKAGE, **options) -> Node:
         return Node(
             package=package,
             executable=executable,
-            name=options.pop('name', executable),
             namespace=namespace,
             output='screen',
             **options,
         )
 
-    def vital(executable: str, parameters: dict) -> Node:
-        # Named in full, so that what is given here stands above every pattern of the file.
-        return node(
-            executable,
-            parameters=[str(robot.params_file), *([parameters] if parameters else [])],
-            emulate_tty=True,
-            on_exit=Shutdown(),
-        )
-
     actions: list[LaunchDescriptionEntity] = [
-        vital('mujoco_bridge', shared | overrides),
-        vital('controller', shared),
+        node(executable, parameters=parameters, emulate_tty=True, on_exit=Shutdown())
+        for executable in (['composed'] if given['composed'] == 'true' else [BRIDGE, CONTROLLER])
+    ]
+    actions.append(
         node(
             'robot_state_publisher',
             package='robot_state_publisher',
+            name='robot_state_publisher',
             parameters=[{'robot_description': robot.description(), 'use_sim_time': True}],
-        ),
-    ]
+        )
+    )
     if DISCOVERY not in os.environ:
         actions.insert(0, SetEnvironmentVariable(DISCOVERY, 'LOCALHOST'))
     if given['rviz'] == 'true':
@@ -172,6 +175,18 @@ def bridge_overrides(given: dict[str, str]) -> dict[str, object]:
     return overrides
 
 
+def parameter_file(parameters: dict[str, dict[str, object]], namespace: str) -> str:
+    """Return the path of a file with parameters by node, each node named in full.
+
+    What is named in full stands above every pattern of another file.
+    """
+    prefix = namespace.rstrip('/')
+    nodes = {
+        f'{prefix}/{name}': {'ros__parameters': values} for name, values in parameters.items()
+    }
+    return temporary_file(yaml.safe_dump(nodes), '.yaml')
+
+
 def in_namespace(name: str, namespace: str) -> str:
     """Return the path of a view whose topics are those of the namespace."""
     path = share_directory() / 'config' / name
@@ -180,6 +195,11 @@ def in_namespace(name: str, namespace: str) -> str:
     text = path.read_text()
     for topic in ('/controller/', '/robot_description'):
         text = text.replace(topic, namespace + topic)
-    with tempfile.NamedTemporaryFile('w', suffix=Path(name).suffix, delete=False) as moved:
-        moved.write(text)
-    return moved.name
+    return temporary_file(text, Path(name).suffix)
+
+
+def temporary_file(text: str, suffix: str) -> str:
+    """Return the path of a new file that outlives the launch, whose processes may read it late."""
+    with tempfile.NamedTemporaryFile('w', suffix=suffix, delete=False) as file:
+        file.write(text)
+    return file.name

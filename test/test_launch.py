@@ -71,7 +71,7 @@ def prefix(tmp_path):
         (index / 'icir_control').touch()
         nodes = folder / 'lib/icir_control'
         nodes.mkdir(parents=True)
-        for name in ('mujoco_bridge', 'controller', 'keyboard'):
+        for name in ('composed', 'mujoco_bridge', 'controller', 'keyboard'):
             (nodes / name).symlink_to(Path(sys.executable).parent / name)
     if not is_installed('robot_state_publisher'):
         (index / 'robot_state_publisher').touch()
@@ -120,8 +120,16 @@ def parameters_of(observer, node, *names):
 
 
 @needs_launch
-def test_it_brings_the_arm_up_in_a_namespace_and_ends_in_time(ros_graph, launch):
-    run = launch('namespace:=arm', 'real_time_factor:=0', 'headless:=true')
+@pytest.mark.parametrize(
+    ('composed', 'processes'),
+    [('false', {'mujoco_bridge', 'controller'}), ('true', {'composed'})],
+)
+def test_it_brings_the_arm_up_in_a_namespace_and_ends_in_time(
+    ros_graph, launch, composed, processes
+):
+    run = launch(
+        'namespace:=arm', 'real_time_factor:=0', 'headless:=true', f'composed:={composed}'
+    )
     observer = ros_graph.observer()
     states = []
     observer.create_subscription(
@@ -132,6 +140,8 @@ def test_it_brings_the_arm_up_in_a_namespace_and_ends_in_time(ros_graph, launch)
         'none',
         0,
     ]
+    started = re.findall(r'\[(\w+)-\d+\]: process started', run.output)
+    assert set(started) == {*processes, 'robot_state_publisher'}
     names = dict(observer.get_topic_names_and_types())
     assert {'/arm/joint_commands', '/arm/controller/mode', '/clock'} <= set(names)
     assert not {'/joint_states', '/joint_commands', '/controller/mode'} & set(names)
@@ -143,23 +153,28 @@ def test_it_brings_the_arm_up_in_a_namespace_and_ends_in_time(ros_graph, launch)
 
 
 @needs_launch
-def test_what_is_left_out_does_not_override_the_file(ros_graph, launch, tmp_path):
+@pytest.mark.parametrize('composed', ['false', 'true'])
+def test_what_is_left_out_does_not_override_the_file(ros_graph, launch, tmp_path, composed):
     shipped = yaml.safe_load((ROOT / 'config/gen3_6dof.yaml').read_text())
     bridge = shipped['/**/mujoco_bridge']['ros__parameters']
     bridge |= {'viewer': 'none', 'real_time_factor': 2.5, 'lockstep': True}
     # A pattern that comes first, which makes bare overrides on a command line the weaker ones.
     params = tmp_path / 'params.yaml'
     params.write_text(yaml.safe_dump({'/**': {'ros__parameters': {}}} | shipped, sort_keys=False))
-    launch(f'params_file:={params}', 'lockstep:=false')
+    launch(f'params_file:={params}', 'lockstep:=false', f'composed:={composed}')
     observer = ros_graph.observer()
     asked = ('viewer', 'real_time_factor', 'lockstep')
     assert parameters_of(observer, 'mujoco_bridge', *asked) == ['none', 2.5, False]
+    assert 'ready' in parameters_of(observer, 'controller', 'mode_names')[0]
 
 
 @needs_launch
-@pytest.mark.parametrize('victim', ['mujoco_bridge', 'controller'])
-def test_when_a_node_ends_the_launch_ends(ros_graph, launch, victim):
-    run = launch('headless:=true')
+@pytest.mark.parametrize(
+    ('victim', 'composed'),
+    [('mujoco_bridge', 'false'), ('controller', 'false'), ('composed', 'true')],
+)
+def test_when_a_node_ends_the_launch_ends(ros_graph, launch, victim, composed):
+    run = launch('headless:=true', f'composed:={composed}')
     pid = int(run.wait_for(rf'{victim}-\d+\]: process started with pid \[(\d+)\]').group(1))
     run.wait_for('new start at')
     os.kill(pid, signal.SIGKILL)
@@ -188,13 +203,13 @@ def test_every_argument_says_what_it_is_for(module):
     names = {argument.name for argument in module.ARGUMENTS}
     promised = (
         'robot model params_file end_effector_frame headless rviz rqt keyboard namespace'
-        ' real_time_factor lockstep'
+        ' real_time_factor lockstep composed'
     )
     assert names == set(promised.split())
     for argument in module.ARGUMENTS:
         assert argument.default_value is not None
         assert len(argument.description) > 10
-    for name in ('headless', 'rviz', 'rqt', 'keyboard', 'lockstep'):
+    for name in ('headless', 'rviz', 'rqt', 'keyboard', 'lockstep', 'composed'):
         (argument,) = [one for one in module.ARGUMENTS if one.name == name]
         assert {'true', 'false'} <= set(argument.choices)
 

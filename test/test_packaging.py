@@ -112,6 +112,7 @@ def test_every_executable_can_be_imported():
     scripts = entry_points(group='console_scripts')
     ours = [entry for entry in scripts if entry.module.startswith('icir_control.')]
     assert {entry.name for entry in ours} == {
+        'composed',
         'controller',
         'icir_control',
         'keyboard',
