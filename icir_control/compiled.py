@@ -6,14 +6,12 @@ With `NUMBA_DISABLE_JIT=1` a kernel stays the Python function it is, and numba i
 import hashlib
 import os
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
-from functools import cache, wraps
+from functools import cache
 from pathlib import Path
 from pickle import UnpicklingError
 from typing import Any, TypeVar
-
-import numpy as np
 
 KEPT_VERSIONS = 8
 """Of the compiled code, on disk."""
@@ -35,34 +33,7 @@ def kernel(function: Function) -> Function:
     module of the package that holds kernels, or lies beside some: change one, and all are
     compiled anew.
     """
-    return _compile(function, nogil=True)
-
-
-def entry(function: Function) -> Function:
-    """Compile a kernel that Python calls in a hurry; other kernels cannot call it.
-
-    It refuses arguments of other types than those it is compiled for with a `TypeError`, also as
-    long as it is not compiled at all: a plain kernel would compile anew, for seconds, whenever it
-    meets a list, a strided array or integers. `ready` compiles it. It keeps the interpreter's
-    lock, since giving it away and back costs as much as the dynamics of an arm.
-    """
-    if JIT_DISABLED:
-        return _strict(function)
-    compiled = _compile(function)
-    # What numba's `disable_compile` sets; that one insists on a first signature.
-    compiled._can_compile = False
-    return compiled
-
-
-def ready(function: Function, arguments: Sequence[Any]) -> Function:
-    """Return an entry kernel, compiled for the types of the given arguments if for none yet."""
-    if not JIT_DISABLED and not function.signatures:
-        from numba import typeof
-
-        function.disable_compile(False)
-        function.compile(tuple(typeof(argument) for argument in arguments))
-        function.disable_compile()
-    return function
+    return cached(function, nogil=True)
 
 
 def inlined(function: Function) -> Function:
@@ -81,7 +52,8 @@ def inlined(function: Function) -> Function:
     return numba.njit(fastmath={'contract'}, **options, **entrances)(function)
 
 
-def _compile(function: Function, **options: Any) -> Function:
+def cached(function: Function, **options: Any) -> Function:
+    """Compile a function with options of numba's; the code is kept as that of a kernel."""
     if JIT_DISABLED:
         return function
     import numba
@@ -161,21 +133,6 @@ def bound(function: Function, *arguments: Any) -> Callable[..., Any]:
     import numba
 
     return function.compile(tuple(numba.typeof(argument) for argument in arguments))
-
-
-def _strict(function: Function) -> Function:
-    """Return a Python function that refuses what its compiled form refuses."""
-
-    @wraps(function)
-    def strict(*arguments: Any) -> Any:
-        for argument in arguments:
-            is_array = isinstance(argument, np.ndarray) and argument.dtype == np.float64
-            if not isinstance(argument, int) and not (is_array and argument.flags.c_contiguous):
-                raise TypeError(f'neither an integer nor a contiguous float64 array: {argument!r}')
-        return function(*arguments)
-
-    strict.py_func = function
-    return strict
 
 
 @cache

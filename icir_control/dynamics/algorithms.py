@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 
 from icir_control.dynamics import kernels
-from icir_control.dynamics.call import Entry, check_pair, compute, compute2, compute3
+from icir_control.dynamics.call import check_pair, compute, compute2, compute3
 from icir_control.dynamics.data import Data
 from icir_control.dynamics.kernels import all_terms, placements
 from icir_control.dynamics.kernels import layout as at
+from icir_control.dynamics.kernels.entrance import Entry
 from icir_control.dynamics.model import Model
 from icir_control.errors import InvalidValueError
 from icir_control.spatial import Force
@@ -34,7 +35,7 @@ def compute_all_terms(model: Model, data: Data, q: Any, v: Any) -> None:
     # `compute2`, spelled out: the one call of every tick.
     if data.model is model:
         try:
-            if all_terms(data.buffer, q, v) == 0:
+            if all_terms.call(data.buffer, q, v) == 0:
                 return
         except TypeError:
             pass
@@ -53,7 +54,7 @@ def forward_kinematics(model: Model, data: Data, q: Any, v: Any = None, a: Any =
         # `compute`, spelled out: for an arm the call itself is a good part of the time.
         if data.model is model:
             try:
-                if placements(data.buffer, q) == 0:
+                if placements.call(data.buffer, q) == 0:
                     return
             except TypeError:
                 pass

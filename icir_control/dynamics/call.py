@@ -1,31 +1,28 @@
 """From a public function to its compiled kernel: the check of what only Python can see.
 
-The kernels check lengths, finite values and indices themselves. What is left is the type: an
-entry kernel takes contiguous float64 arrays and refuses all else with a `TypeError`. Only then,
-and at the first call, are its arguments converted, so that the usual call pays nothing. There is
-one function for each number of vectors, since a variable number costs a tenth of a microsecond.
+The kernels check types, lengths, finite values and indices themselves. Only when a type is another
+than they take, and at the first call, are the arguments converted, so that the usual call pays
+nothing. There is one function for each number of vectors, since a variable number costs a tenth of
+a microsecond.
 """
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from icir_control.compiled import ready
+from icir_control.dynamics.kernels.entrance import Entry
 from icir_control.errors import InvalidValueError, ModelError
 
 if TYPE_CHECKING:
     from icir_control.dynamics.data import Data
     from icir_control.dynamics.model import Model
 
-Entry = Callable[..., int]
-
 
 def compute(kernel: Entry, model: 'Model', data: 'Data', q: Any) -> None:
     """Run an entry kernel of (buffer, q) on the data of a model; see `run_carefully`."""
     if data.model is model:
         try:
-            if kernel(data.buffer, q) == 0:
+            if kernel.call(data.buffer, q) == 0:
                 return
         except TypeError:
             # Not compiled yet, or other types than it takes.
@@ -37,7 +34,7 @@ def compute2(kernel: Entry, model: 'Model', data: 'Data', q: Any, v: Any) -> Non
     """Run an entry kernel of (buffer, q, v); as `compute`."""
     if data.model is model:
         try:
-            if kernel(data.buffer, q, v) == 0:
+            if kernel.call(data.buffer, q, v) == 0:
                 return
         except TypeError:
             pass
@@ -48,7 +45,7 @@ def compute3(kernel: Entry, model: 'Model', data: 'Data', q: Any, v: Any, x: Any
     """Run an entry kernel of (buffer, q, v, x); as `compute`."""
     if data.model is model:
         try:
-            if kernel(data.buffer, q, v, x) == 0:
+            if kernel.call(data.buffer, q, v, x) == 0:
                 return
         except TypeError:
             pass
@@ -85,15 +82,14 @@ def run_carefully(kernel: Entry, model: 'Model', buffer: np.ndarray, *arguments:
         InvalidValueError: A vector is of the wrong length or not finite.
         ModelError: Something that is to be accelerated has no inertia.
     """
-    code = kernel.py_func.__code__
-    names = code.co_varnames[1 : code.co_argcount]
+    names = kernel.names[1:]
     arguments = tuple(
         value
         if name == 'out'
         else vector(name, value, model.nq if name.startswith('q') else model.nv)
         for name, value in zip(names, arguments, strict=True)
     )
-    wrong = ready(kernel, (buffer, *arguments))(buffer, *arguments)
+    wrong = kernel.run(buffer, *arguments)
     if wrong < 0:
         joint = next(joint for joint in model.joints if joint.row >= -wrong)
         raise ModelError(

@@ -6,15 +6,14 @@ given by its index, `model.frame_id(name)`. All raise `InvalidValueError` for an
 reference that does not exist, and for data of another model.
 """
 
-from operator import index
 from typing import Any
 
 import numpy as np
 
-from icir_control.compiled import ready
 from icir_control.dynamics import kernels
-from icir_control.dynamics.call import Entry, check_pair
+from icir_control.dynamics.call import check_pair
 from icir_control.dynamics.data import Data
+from icir_control.dynamics.kernels.entrance import Entry
 from icir_control.dynamics.model import Model
 from icir_control.dynamics.reference import ReferenceFrame
 from icir_control.errors import InvalidValueError
@@ -22,18 +21,21 @@ from icir_control.spatial import SE3, Motion
 
 LOCAL = ReferenceFrame.LOCAL
 
+_JACOBIANS = (kernels.frame_jacobian, kernels.frame_jacobian_rate)
+_NOT_TAKEN = (TypeError, OverflowError)
+"""Errors of a kernel that takes other types, or is not compiled yet."""
+
 
 def frame_placement(model: Model, data: Data, frame_id: int) -> SE3:
     """Return where a frame lies in the world; placements must be computed."""
     rotation, translation = np.empty((3, 3)), np.empty(3)
     try:
-        done = kernels.frame_pose(data.buffer, index(frame_id), rotation, translation) == 0
-    except TypeError:
-        done = False
-    if not done or data.model is not model:
+        known = kernels.frame_pose.call(data.buffer, frame_id, rotation, translation) == 0
+    except _NOT_TAKEN:
+        known = False
+    if not known or data.model is not model:
         _check(model, data, frame_id, LOCAL)
-        arguments = data.buffer, int(frame_id), rotation, translation
-        ready(kernels.frame_pose, arguments)(*arguments)
+        kernels.frame_pose.run(data.buffer, int(frame_id), rotation, translation)
     return SE3.trusted(rotation, translation)
 
 
@@ -41,9 +43,8 @@ def frame_velocity(
     model: Model, data: Data, frame_id: int, reference: ReferenceFrame = LOCAL
 ) -> Motion:
     """Return the twist of a frame; twists must be computed."""
-    out = np.empty(6)
-    _ask(kernels.frame_velocity, model, data, frame_id, reference, out)
-    return Motion.trusted(out)
+    kernel = kernels.frame_velocity
+    return Motion.trusted(_fill(kernel, model, data, frame_id, reference, np.empty(6)))
 
 
 def frame_acceleration(
@@ -54,9 +55,8 @@ def frame_acceleration(
     It is without gravity, and at ddq = 0 after `compute_all_terms`, or at the ddq that
     `forward_kinematics` was given.
     """
-    out = np.empty(6)
-    _ask(kernels.frame_acceleration, model, data, frame_id, reference, out)
-    return Motion.trusted(out)
+    kernel = kernels.frame_acceleration
+    return Motion.trusted(_fill(kernel, model, data, frame_id, reference, np.empty(6)))
 
 
 def frame_classical_acceleration(
@@ -67,9 +67,8 @@ def frame_classical_acceleration(
     Its linear part is the spatial one plus omega x v. After `compute_all_terms` it is the drift
     dJ v of the task x_dd = J ddq + dJ v; after `forward_kinematics` with a, all of x_dd.
     """
-    out = np.empty(6)
-    _ask(kernels.frame_classical_acceleration, model, data, frame_id, reference, out)
-    return Motion.trusted(out)
+    kernel = kernels.frame_classical_acceleration
+    return Motion.trusted(_fill(kernel, model, data, frame_id, reference, np.empty(6)))
 
 
 def frame_jacobian(
@@ -93,16 +92,7 @@ def frame_jacobian(
     """
     if out is None:
         out = np.empty((6, model.nv))
-    # `_ask`, spelled out: controllers come here every tick.
-    try:
-        # `.real` of an IntEnum is its `int()`, in a third of the time.
-        code = kernels.frame_jacobian(data.buffer, index(frame_id), reference.real, out)
-        if code == 0 and data.model is model:
-            return out
-    except (TypeError, AttributeError):
-        pass
-    _ask(kernels.frame_jacobian, model, data, frame_id, reference, out)
-    return out
+    return _fill(kernels.frame_jacobian, model, data, frame_id, reference, out)
 
 
 def frame_jacobian_time_variation(
@@ -115,8 +105,7 @@ def frame_jacobian_time_variation(
     """Return the time derivative (6, nv) of `frame_jacobian`; twists must be computed."""
     if out is None:
         out = np.empty((6, model.nv))
-    _ask(kernels.frame_jacobian_rate, model, data, frame_id, reference, out)
-    return out
+    return _fill(kernels.frame_jacobian_rate, model, data, frame_id, reference, out)
 
 
 def joint_jacobian(
@@ -135,22 +124,21 @@ def joint_jacobian(
     return frame_jacobian(model, data, frame_id, reference, out)
 
 
-def _ask(kernel: Entry, model: Model, data: Data, frame_id: Any, reference: Any, out: Any) -> None:
-    """Let a kernel of (buffer, frame, reference, out) write its answer."""
-    try:
-        if kernel(data.buffer, index(frame_id), reference.real, out) == 0 and data.model is model:
-            return
-    except (TypeError, AttributeError):
-        # Not compiled yet, or other types than it takes.
-        pass
+def _fill(
+    kernel: Entry, model: Model, data: Data, frame_id: Any, reference: Any, out: Any
+) -> np.ndarray:
+    """Let a kernel of (buffer, frame, reference, out) write its answer, and return that."""
+    if data.model is model:
+        try:
+            if kernel.call(data.buffer, frame_id, reference, out) == 0:
+                return out
+        except _NOT_TAKEN:
+            pass
     _check(model, data, frame_id, reference)
-    usable = isinstance(out, np.ndarray) and out.dtype == np.float64
-    usable = usable and out.shape in ((6,), (6, model.nv))
-    if not usable or not out.flags.c_contiguous or not out.flags.writeable:
-        expected = f'a contiguous, writable float64 array of shape {(6, model.nv)}'
-        raise InvalidValueError('out', out, expected)
-    arguments = data.buffer, int(frame_id), int(reference), out
-    ready(kernel, arguments)(*arguments)
+    if kernel in _JACOBIANS:
+        _check_out(model, out)
+    kernel.run(data.buffer, int(frame_id), int(reference), out)
+    return out
 
 
 def _check(model: Model, data: Data, frame_id: Any, reference: Any) -> None:
@@ -161,3 +149,11 @@ def _check(model: Model, data: Data, frame_id: Any, reference: Any) -> None:
         raise InvalidValueError('frame_id', frame_id, expected)
     if reference not in list(ReferenceFrame):
         raise InvalidValueError('reference', reference, 'a ReferenceFrame')
+
+
+def _check_out(model: Model, out: Any) -> None:
+    """Refuse what a Jacobian cannot be written to."""
+    usable = type(out) is np.ndarray and out.dtype == np.float64 and out.flags.carray
+    if not usable or out.shape != (6, model.nv):
+        expected = f'a contiguous, writable float64 array of shape {(6, model.nv)}'
+        raise InvalidValueError('out', out, expected)

@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 
 from icir_control.dynamics import kernels
-from icir_control.dynamics.call import Entry, run_carefully
+from icir_control.dynamics.call import run_carefully
+from icir_control.dynamics.kernels.entrance import Entry
 from icir_control.dynamics.model import Model
 
 
@@ -50,7 +51,7 @@ def difference(model: Model, q0: Any, q1: Any) -> np.ndarray:
 
 def _run(kernel: Entry, model: Model, a: Any, b: Any, out: np.ndarray) -> None:
     try:
-        if kernel(model.buffer, a, b, out) == 0:
+        if kernel.call(model.buffer, a, b, out) == 0:
             return
     except TypeError:
         # Not compiled yet, or other types than it takes.

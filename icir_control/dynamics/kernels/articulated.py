@@ -7,10 +7,11 @@ inertia is [[A, B], [B^T, C]], linear part first.
 
 import numpy as np
 
-from icir_control.compiled import entry, inlined
+from icir_control.compiled import inlined
 from icir_control.dynamics.kernels import layout as at
 from icir_control.dynamics.kernels.blocks import gravity_field, link, matrix_of, rows_of, vector_of
 from icir_control.dynamics.kernels.checks import is_configuration, is_velocity
+from icir_control.dynamics.kernels.entrance import Entry
 from icir_control.dynamics.kernels.forward import joint_placement, prepare
 from icir_control.dynamics.kernels.inertia import about_origin, momentum
 from icir_control.dynamics.kernels.vector import (
@@ -204,7 +205,7 @@ def _accelerate(rows: np.ndarray, work: np.ndarray, k: int) -> float:
     return ddq
 
 
-@entry
+@Entry
 def forward_dynamics(buffer: np.ndarray, q: np.ndarray, v: np.ndarray, tau: np.ndarray) -> int:
     """Fill ddq; external forces lie in the buffer. Returns -k if row k has no inertia to move."""
     if not is_configuration(buffer, q):

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from icir_control.compiled import entry, inlined
+from icir_control.compiled import inlined
 from icir_control.dynamics.kernels import layout as at
 from icir_control.dynamics.kernels.blocks import gravity_field, matrix_of, rows_of
 from icir_control.dynamics.kernels.checks import is_configuration, is_velocity
@@ -11,6 +11,7 @@ from icir_control.dynamics.kernels.composite import (
     composite_momentum,
     place_with_inertia,
 )
+from icir_control.dynamics.kernels.entrance import Entry
 from icir_control.dynamics.kernels.forward import move, place, prepare
 from icir_control.dynamics.kernels.inertia import inertia_in_world, momentum
 from icir_control.dynamics.kernels.vector import (
@@ -34,7 +35,7 @@ def _collect(buffer: np.ndarray, q: np.ndarray) -> np.ndarray:
     return rows
 
 
-@entry
+@Entry
 def centers_of_mass(buffer: np.ndarray, q: np.ndarray) -> int:
     """Fill the centre of mass of all beyond each row, in the row's frame."""
     if not is_configuration(buffer, q):
@@ -49,7 +50,7 @@ def centers_of_mass(buffer: np.ndarray, q: np.ndarray) -> int:
     return 0
 
 
-@entry
+@Entry
 def com_jacobian(buffer: np.ndarray, q: np.ndarray) -> int:
     """Fill Jcom, with dc/dt = Jcom v, and the centre of mass of the whole."""
     if not is_configuration(buffer, q):
@@ -83,7 +84,7 @@ def _write_map(buffer: np.ndarray, rows: np.ndarray) -> np.ndarray:
     return Ag
 
 
-@entry
+@Entry
 def centroidal_map(buffer: np.ndarray, q: np.ndarray) -> int:
     """Fill Ag (Orin, Goswami & Lee 2013) and the centre of mass of the whole."""
     if not is_configuration(buffer, q):
@@ -92,7 +93,7 @@ def centroidal_map(buffer: np.ndarray, q: np.ndarray) -> int:
     return 0
 
 
-@entry
+@Entry
 def centroidal_momentum(buffer: np.ndarray, q: np.ndarray, v: np.ndarray) -> int:
     """Fill Ag and hg = Ag v."""
     if not is_configuration(buffer, q):
@@ -109,7 +110,7 @@ def centroidal_momentum(buffer: np.ndarray, q: np.ndarray, v: np.ndarray) -> int
     return 0
 
 
-@entry
+@Entry
 def kinetic_energy(buffer: np.ndarray, q: np.ndarray, v: np.ndarray) -> int:
     """Write the kinetic energy, the sum of v . Y v / 2 over the bodies, into the header."""
     if not is_configuration(buffer, q):
@@ -128,7 +129,7 @@ def kinetic_energy(buffer: np.ndarray, q: np.ndarray, v: np.ndarray) -> int:
     return 0
 
 
-@entry
+@Entry
 def potential_energy(buffer: np.ndarray, q: np.ndarray) -> int:
     """Write the potential energy, minus the sum of m c . field, into the header."""
     if not is_configuration(buffer, q):

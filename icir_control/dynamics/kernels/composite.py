@@ -2,10 +2,11 @@
 
 import numpy as np
 
-from icir_control.compiled import entry, inlined
+from icir_control.compiled import inlined
 from icir_control.dynamics.kernels import layout as at
 from icir_control.dynamics.kernels.blocks import gravity_field, link, matrix_of, rows_of, vector_of
 from icir_control.dynamics.kernels.checks import is_configuration
+from icir_control.dynamics.kernels.entrance import Entry
 from icir_control.dynamics.kernels.forward import place, prepare
 from icir_control.dynamics.kernels.inertia import (
     inertia_in_world,
@@ -84,7 +85,7 @@ def fill_mass_matrix(buffer: np.ndarray, q: np.ndarray) -> np.ndarray:
     return M
 
 
-@entry
+@Entry
 def mass_matrix(buffer: np.ndarray, q: np.ndarray) -> int:
     """Check q, then fill M."""
     if not is_configuration(buffer, q):
@@ -93,7 +94,7 @@ def mass_matrix(buffer: np.ndarray, q: np.ndarray) -> int:
     return 0
 
 
-@entry
+@Entry
 def gravity_torque(buffer: np.ndarray, q: np.ndarray) -> int:
     """Fill g: what holds the tree still."""
     if not is_configuration(buffer, q):

@@ -4,11 +4,12 @@ from math import sqrt
 
 import numpy as np
 
-from icir_control.compiled import entry, inlined
+from icir_control.compiled import inlined
 from icir_control.dynamics.kernels import layout as at
 from icir_control.dynamics.kernels.blocks import link, matrix_of, rows_of
 from icir_control.dynamics.kernels.checks import is_configuration
 from icir_control.dynamics.kernels.composite import fill_mass_matrix
+from icir_control.dynamics.kernels.entrance import Entry
 
 
 @inlined
@@ -53,7 +54,7 @@ def _invert(rows: np.ndarray, L: np.ndarray, inverse: np.ndarray) -> None:
             x[k - 1] = total / L[k - 1, k - 1]
 
 
-@entry
+@Entry
 def inverse_mass_matrix(buffer: np.ndarray, q: np.ndarray) -> int:
     """Fill M and Minv; returns -k if row k has no inertia to move."""
     if not is_configuration(buffer, q):

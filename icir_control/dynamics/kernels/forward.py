@@ -2,11 +2,12 @@
 
 import numpy as np
 
-from icir_control.compiled import entry, inlined
+from icir_control.compiled import inlined
 from icir_control.dynamics.kernels import layout as at
 from icir_control.dynamics.kernels.blocks import link, rows_of
 from icir_control.dynamics.kernels.checks import is_configuration, is_velocity
 from icir_control.dynamics.kernels.circle import circle_of
+from icir_control.dynamics.kernels.entrance import Entry
 from icir_control.dynamics.kernels.vector import (
     Matrix,
     Vector,
@@ -147,7 +148,7 @@ def push(rows: np.ndarray, k: int, ddq: float) -> tuple[Vector, Vector]:
     return linear, angular
 
 
-@entry
+@Entry
 def placements(buffer: np.ndarray, q: np.ndarray) -> int:
     """Check q, then fill placements and columns of J."""
     if not is_configuration(buffer, q):
@@ -158,7 +159,7 @@ def placements(buffer: np.ndarray, q: np.ndarray) -> int:
     return 0
 
 
-@entry
+@Entry
 def velocities(buffer: np.ndarray, q: np.ndarray, v: np.ndarray) -> int:
     """Check q and v, then fill placements, columns of J, twists, accelerations at ddq = 0."""
     if not is_configuration(buffer, q):
@@ -172,7 +173,7 @@ def velocities(buffer: np.ndarray, q: np.ndarray, v: np.ndarray) -> int:
     return 0
 
 
-@entry
+@Entry
 def accelerations(buffer: np.ndarray, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> int:
     """Check q, v and a, then fill placements, columns of J, twists and accelerations."""
     if not is_configuration(buffer, q):

@@ -6,11 +6,12 @@ of frame.
 
 import numpy as np
 
-from icir_control.compiled import entry, inlined
+from icir_control.compiled import inlined
 from icir_control.dynamics.kernels import layout as at
 from icir_control.dynamics.kernels.blocks import gravity_field, link, matrix_of, rows_of, vector_of
 from icir_control.dynamics.kernels.checks import is_configuration, is_velocity
 from icir_control.dynamics.kernels.composite import clear_world
+from icir_control.dynamics.kernels.entrance import Entry
 from icir_control.dynamics.kernels.forward import move, place, prepare, push
 from icir_control.dynamics.kernels.inertia import force, inertia_in_world
 from icir_control.dynamics.kernels.vector import (
@@ -64,7 +65,7 @@ def torques_to_root(rows: np.ndarray, tau: np.ndarray) -> None:
         add_wrench_to_parent(rows, k)
 
 
-@entry
+@Entry
 def nonlinear_effects(buffer: np.ndarray, q: np.ndarray, v: np.ndarray) -> int:
     """Fill nle = C(q, v) v + g(q): the inverse dynamics at ddq = 0."""
     if not is_configuration(buffer, q):
@@ -86,7 +87,7 @@ def nonlinear_effects(buffer: np.ndarray, q: np.ndarray, v: np.ndarray) -> int:
     return 0
 
 
-@entry
+@Entry
 def inverse_dynamics(buffer: np.ndarray, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> int:
     """Fill tau (Featherstone, table 5.1); external forces lie in the buffer."""
     if not is_configuration(buffer, q):

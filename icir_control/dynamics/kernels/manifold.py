@@ -6,10 +6,11 @@ floating joint moves along a screw, with a twist constant in the body.
 
 import numpy as np
 
-from icir_control.compiled import entry, inlined
+from icir_control.compiled import inlined
 from icir_control.dynamics.kernels import layout as at
 from icir_control.dynamics.kernels.blocks import link, rows_of
 from icir_control.dynamics.kernels.checks import is_configuration, is_velocity
+from icir_control.dynamics.kernels.entrance import Entry
 from icir_control.spatial.kernels.quaternion import (
     quaternion_exp,
     quaternion_log,
@@ -29,7 +30,7 @@ def _normalize(quaternion: np.ndarray) -> None:
         quaternion[i] /= np.sqrt(square)
 
 
-@entry
+@Entry
 def integrated(buffer: np.ndarray, q: np.ndarray, v: np.ndarray, out: np.ndarray) -> int:
     """Write the configuration that the constant velocity v reaches from q in unit time."""
     if not is_configuration(buffer, q):
@@ -75,7 +76,7 @@ def _turn_between(q0: np.ndarray, q1: np.ndarray, out: np.ndarray) -> None:
     quaternion_multiply(back, q1, out)
 
 
-@entry
+@Entry
 def differenced(buffer: np.ndarray, q0: np.ndarray, q1: np.ndarray, out: np.ndarray) -> int:
     """Write the velocity that leads from q0 to q1 in unit time, turning by at most pi."""
     if not is_configuration(buffer, q0):

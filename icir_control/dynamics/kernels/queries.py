@@ -2,9 +2,10 @@
 
 import numpy as np
 
-from icir_control.compiled import entry, inlined
+from icir_control.compiled import inlined
 from icir_control.dynamics.kernels import layout as at
 from icir_control.dynamics.kernels.blocks import frames_of, link, rows_of
+from icir_control.dynamics.kernels.entrance import Entry
 from icir_control.dynamics.kernels.frames import (
     LOCAL,
     LOCAL_WORLD_ALIGNED,
@@ -31,7 +32,7 @@ def _fits(buffer: np.ndarray, jacobian: np.ndarray) -> bool:
     return jacobian.shape[0] == 6 and jacobian.shape[1] == int(buffer[at.H_NV])
 
 
-@entry
+@Entry
 def frame_pose(
     buffer: np.ndarray, frame: int, rotation: np.ndarray, translation: np.ndarray
 ) -> int:
@@ -60,19 +61,19 @@ def _write_row_motion(
     return 0
 
 
-@entry
+@Entry
 def frame_velocity(buffer: np.ndarray, frame: int, reference: int, out: np.ndarray) -> int:
     """Write a frame's twist (6,)."""
     return _write_row_motion(buffer, frame, reference, out, at.TWIST)
 
 
-@entry
+@Entry
 def frame_acceleration(buffer: np.ndarray, frame: int, reference: int, out: np.ndarray) -> int:
     """Write a frame's spatial acceleration (6,)."""
     return _write_row_motion(buffer, frame, reference, out, at.ACCELERATION)
 
 
-@entry
+@Entry
 def frame_classical_acceleration(
     buffer: np.ndarray, frame: int, reference: int, out: np.ndarray
 ) -> int:
@@ -87,7 +88,7 @@ def frame_classical_acceleration(
     return 0
 
 
-@entry
+@Entry
 def frame_jacobian(buffer: np.ndarray, frame: int, reference: int, out: np.ndarray) -> int:
     """Write a frame's Jacobian (6, nv)."""
     if not _is_known(buffer, frame, reference) or not _fits(buffer, out):
@@ -112,7 +113,7 @@ def _rate_of_axes(rows: np.ndarray, row: int, reference: int, p: Vector) -> tupl
     return zero, zero
 
 
-@entry
+@Entry
 def frame_jacobian_rate(buffer: np.ndarray, frame: int, reference: int, out: np.ndarray) -> int:
     """Write the time derivative of a frame's Jacobian (6, nv)."""
     if not _is_known(buffer, frame, reference) or not _fits(buffer, out):

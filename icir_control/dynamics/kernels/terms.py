@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from icir_control.compiled import entry, inlined, kernel
+from icir_control.compiled import inlined, kernel
 from icir_control.dynamics.kernels import layout as at
 from icir_control.dynamics.kernels.blocks import (
     gravity_field,
@@ -19,6 +19,7 @@ from icir_control.dynamics.kernels.composite import (
     gravity_of_row,
     write_mass_row,
 )
+from icir_control.dynamics.kernels.entrance import Entry
 from icir_control.dynamics.kernels.forward import move, place, prepare
 from icir_control.dynamics.kernels.frames import write_frame_terms
 from icir_control.dynamics.kernels.inertia import force, inertia_in_world, store_composite
@@ -74,7 +75,7 @@ def terms(buffer: np.ndarray, q: np.ndarray, v: np.ndarray) -> None:
     write_terms(buffer, q, v)
 
 
-@entry
+@Entry
 def all_terms(buffer: np.ndarray, q: np.ndarray, v: np.ndarray) -> int:
     """Check q and v, then do what `terms` does; return 0, or which of them is wrong."""
     if not is_configuration(buffer, q):
