@@ -32,6 +32,8 @@ ROSDEP_KEYS = {
 PYPI_NAMES = {'yaml': 'pyyaml'}
 # Libraries that come with one that is declared: the first is compiled with the second.
 CARRIED_BY = {'glfw': 'mujoco', 'rpyutils': 'rclpy', 'builtin_interfaces': 'std_msgs'}
+# Used where it is installed, and nothing is missed where it is not.
+OPTIONAL = {'simulation_interfaces'}
 
 
 def setup_answers(*options):
@@ -52,7 +54,7 @@ def imported_libraries(folder):
                 names |= {alias.name.partition('.')[0] for alias in node.names}
             elif isinstance(node, ast.ImportFrom) and node.level == 0:
                 names.add(node.module.partition('.')[0])
-    foreign = names - sys.stdlib_module_names - {'icir_control'}
+    foreign = names - sys.stdlib_module_names - OPTIONAL - {'icir_control'}
     return {CARRIED_BY.get(name, name) for name in foreign}
 
 

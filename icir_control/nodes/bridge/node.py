@@ -2,6 +2,7 @@
 
 import gc
 from collections.abc import Callable
+from importlib.util import find_spec
 from typing import Any
 
 from rclpy.node import Node
@@ -16,6 +17,7 @@ from icir_control.nodes.bridge.lockstep import LockstepLoop
 from icir_control.nodes.bridge.rivals import RivalWatch
 from icir_control.nodes.bridge.self_check import check_model
 from icir_control.nodes.bridge.services import SimulationServices
+from icir_control.nodes.bridge.stepper import Stepper
 from icir_control.nodes.bridge.wrench import WrenchInput
 from icir_control.nodes.model_file import MODEL, find_model_file
 from icir_control.nodes.parameters import Parameters
@@ -91,7 +93,12 @@ class MujocoBridge:
 
     def _build_slow_parts(self) -> None:
         config = self._config
-        SimulationServices(self._node, self._loop, self._waiter, config.command_timeout)
+        stepper = Stepper(self._loop, self._waiter, config.command_timeout)
+        SimulationServices(self._node, self._loop, stepper)
+        if find_spec('simulation_interfaces') is not None:
+            from icir_control.nodes.bridge.standard_services import StandardServices
+
+            StandardServices(self._node, self._loop, stepper)
         self._wrenches = WrenchInput(
             self._node,
             self._loop.pushes,

@@ -2,29 +2,25 @@
 
 from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.node import Node
-from rclpy.task import Future
 from std_srvs.srv import SetBool, Trigger
 
 from icir_control.nodes.bridge.loop import Loop
-from icir_control.nodes.transport import Waiter
+from icir_control.nodes.bridge.stepper import Stepper
 
 
 class SimulationServices:
     """`~/pause`, `~/step` and `~/reset`."""
 
-    def __init__(self, node: Node, loop: Loop, waiter: Waiter, command_timeout: float) -> None:
+    def __init__(self, node: Node, loop: Loop, stepper: Stepper) -> None:
         """Offer the services.
 
         Args:
             node: The bridge.
             loop: What they control.
-            waiter: Runs their callbacks.
-            command_timeout: How long a step waits for its command [s of wall time].
+            stepper: Takes steps while the loop is paused.
         """
         self._loop = loop
-        self._waiter = waiter
-        self._timeout = command_timeout
-        self._is_stepping = False
+        self._stepper = stepper
         # A step waits for its command; the other services answer meanwhile.
         group = ReentrantCallbackGroup()
         node.create_service(SetBool, '~/pause', self._pause, callback_group=group)
@@ -49,22 +45,9 @@ class SimulationServices:
         if not self._loop.is_paused:
             response.message = 'not paused; call ~/pause with true first'
             return response
-        taken: Future[bool] = Future()
-
-        def finish(is_taken: bool) -> None:
-            taken.set_result(is_taken)
-            self._waiter.serve_until(lambda: not self._is_stepping)
-
-        if not self._loop.ask_step(self._timeout, finish):
-            response.message = 'another step is waiting for its command'
-            return response
-        self._is_stepping = True
-        response.success = bool(await taken)
-        self._is_stepping = False
-        if response.success:
-            response.message = f'one control period, {self._time}'
-        else:
-            response.message = self._loop.obstacle or f'no command within {self._timeout:g} s'
+        reason = await self._stepper.step(1)
+        response.success = not reason
+        response.message = reason or f'one control period, {self._time}'
         return response
 
     @property
