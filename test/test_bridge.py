@@ -8,6 +8,7 @@ import time
 import numpy as np
 import pytest
 from bridge_client import NAMES, BridgeClient, nanoseconds, rows, start_bridge
+from broken_bytes import broken_copies
 from rcl_interfaces.srv import GetParameters, SetParametersAtomically
 from rclpy.parameter import Parameter
 from ros_processes import RosGraph
@@ -124,6 +125,20 @@ def test_a_wrong_command_is_counted_and_moves_nothing(client):
     assert client.state.header == header
     state = client.step([1.0] * 6)
     assert list(state.effort) == [1.0] * 6
+
+
+def test_bytes_that_are_no_command_are_counted_and_the_loop_goes_on(client):
+    before = int(client.counts().get('rejected.undecodable', 0))
+    for raw in broken_copies(client.command(client.state)):
+        client.commands.publish(raw)
+        client.node.spin_for(0.003)
+    client.expect_standstill(0.15)
+    assert int(client.counts()['rejected.undecodable']) > before
+    assert list(client.step([1.0] * 6).effort) == [1.0] * 6
+    # Broken ones between good ones, too: each good one is taken.
+    for raw in broken_copies(client.command(client.state))[::5]:
+        client.commands.publish(raw)
+        client.step()
 
 
 def test_one_state_takes_one_command(client):

@@ -12,6 +12,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from bridge_client import nanoseconds
+from broken_bytes import broken_copies
+from diagnostic_msgs.msg import DiagnosticArray
 from ros_processes import Process
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
@@ -248,6 +250,42 @@ def test_bytes_that_are_no_message_harm_nobody(ros_graph):
     modes.publish(String(data='nan'))
     session.controller.wait_for("'nan'")
     expect_continuation(session)
+
+
+def test_broken_bytes_on_both_hot_topics_are_counted_and_move_nothing(ros_graph):
+    session = moving(ros_graph, PACED)
+    found: dict[str, str] = {}
+
+    def note(array: DiagnosticArray) -> None:
+        for status in array.status:
+            found.update({pair.key: pair.value for pair in status.values})
+
+    session.observer.create_subscription(DiagnosticArray, '/diagnostics', note, 10)
+    stranger = ros_graph.observer('stranger')
+    broken = broken_copies(session.state)
+    publishers = [
+        stranger.create_publisher(JointState, topic, 1)
+        for topic in ('joint_states', 'joint_commands')
+    ]
+    for publisher in publishers:
+        stranger.spin_until(publisher.get_subscription_count)
+    # Whoever publishes JointState beside the bridge or the controller also stops time.
+    session.bridge.wait_for('has several publishers: .*/stranger')
+
+    def are_counted() -> bool:
+        for raw in broken:
+            for publisher in publishers:
+                publisher.publish(raw)
+            session.observer.spin_for(0.003)
+        counts = found.get('rejected.undecodable', '0'), found.get('states rejected', '')
+        return int(counts[0]) > 20 and 'undecodable' in counts[1]
+
+    session.observer.spin_until(are_counted)
+    for publisher in publishers:
+        stranger.destroy_publisher(publisher)
+    session.bridge.wait_for('every topic has its one publisher again')
+    expect_continuation(session)
+    assert session.controller.output.count('new start') == 1
 
 
 @pytest.mark.parametrize(
