@@ -90,7 +90,7 @@ def measure(way: str, seconds: float) -> float:
         out, _ = asker.communicate(timeout=_PATIENCE + 10 * seconds)
     finally:
         for answerer in answerers:
-            answerer.terminate()
+            answerer.kill()  # it holds nothing, and must not keep the others waiting
             answerer.wait()
     if asker.returncode:
         raise SystemExit(f'{way}: the measuring process ended with status {asker.returncode}')

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from closed_loop import HOME, ClosedLoop, model_of
-from test_control_compliance import pushed
+from closed_loop import HOME, READY, ClosedLoop, model_of
+from test_control_compliance import TOOL, pushed
 
 from icir_control.dynamics import ReferenceFrame, compute_all_terms, frame_jacobian
 from icir_control.simulation import Plant
@@ -109,6 +109,101 @@ def test_impedance_of_a_heavier_arm(axis):
     motion = np.concatenate(pushed(loop, wrench, 4.0))
     expected = wrench / np.array([500.0] * 3 + [20.0] * 3)
     assert abs(motion[axis] - expected[axis]) < 0.05 * expected[axis]
+
+
+def largest_step(torque) -> float:
+    """Greatest change of a joint's torque from one tick to the next [N m]."""
+    return np.abs(np.diff(torque, axis=0)).max()
+
+
+@pytest.mark.parametrize('mode', ['home', 'float'])
+def test_observer_switched_off_while_running(mode):
+    """What it cancels dies away without a jump, and is then gone; it tells of nothing more."""
+    loop = ClosedLoop(start=HOME, plant=Plant(payload_mass=1.0), observer__gain=GAIN)
+    loop.go('home', 1.0)
+    torque = [*loop.go(mode, 0.5).torque_unsaturated]
+    assert np.abs(loop.controller.torque_terms['observer']).max() > 3.0
+    loop.controller.update({'observer.gain': 0.0})
+    torque += loop.run(1).torque_unsaturated
+    np.testing.assert_array_equal(loop.controller.disturbance, 0.0)
+    torque += loop.run(2500).torque_unsaturated
+    assert largest_step(torque) < 0.1
+    assert np.abs(loop.controller.torque_terms['observer']).max() < 1e-9
+    if mode == 'home':
+        torque = loop.controller.torque.copy()
+        never = ClosedLoop(start=HOME, plant=Plant(payload_mass=1.0))
+        never.go('home', 3.0)
+        np.testing.assert_allclose(torque, never.controller.torque, atol=1e-6)
+
+
+def test_observer_switched_off_where_nothing_is_cancelled():
+    loop = ClosedLoop(start=HOME, plant=Plant(payload_mass=1.0), observer__gain=GAIN)
+    loop.run(100)
+    assert np.abs(loop.controller.disturbance).max() > 1.0
+    loop.controller.update({'observer.gain': 0.0})
+    loop.run(1)
+    np.testing.assert_array_equal(loop.controller.disturbance, 0.0)
+
+
+def entered_in_motion(mode: str, gain: float, plant: dict) -> np.ndarray:
+    """Where the tool is 0, 1 and 2 s after a mode was entered on the way to `home`."""
+    loop = ClosedLoop(start=READY, plant=Plant(**plant), observer__gain=gain)
+    loop.go('hold', 0.5)
+    loop.go('home', 1.0)
+    assert np.abs(loop.v).max() > 1.0
+    places = [loop.placement.translation]
+    loop.controller.select(mode)
+    for _ in range(2):
+        loop.run(1000)
+        places.append(loop.placement.translation)
+    return np.array(places)
+
+
+@pytest.mark.parametrize('mode', ['gravity', 'float', 'impedance'])
+@pytest.mark.parametrize('plant', ['damping', 'friction'])
+def test_friction_learnt_in_motion_does_not_push_a_yielding_arm(mode, plant):
+    """Once its motion has died away the arm goes no farther than it does without observer."""
+    off = entered_in_motion(mode, 0.0, PLANTS[plant])
+    on = entered_in_motion(mode, GAIN, PLANTS[plant])
+    further = [np.linalg.norm(places[2] - places[1]) for places in (off, on)]
+    assert further[1] < further[0] + 2e-3
+
+
+@pytest.mark.parametrize('mode', ['gravity', 'float', 'impedance'])
+@pytest.mark.parametrize('plant', ['mass', 'payload'])
+def test_weight_learnt_at_rest_is_borne_by_a_yielding_arm(mode, plant):
+    loop = ClosedLoop(start=HOME, plant=Plant(**PLANTS[plant]), observer__gain=GAIN)
+    loop.go('hold', 0.5)
+    before = loop.placement.translation
+    loop.go(mode, 1.0)
+    assert np.linalg.norm(loop.placement.translation - before) < 1e-5
+
+
+@pytest.mark.parametrize('plant', ['mass', 'payload'])
+def test_weight_learnt_at_rest_is_borne_also_by_an_arm_that_was_moving(plant):
+    """What the tool sinks in the second after its motion has died away."""
+    off = entered_in_motion('float', 0.0, PLANTS[plant])
+    on = entered_in_motion('float', GAIN, PLANTS[plant])
+    sunk = [places[1, 2] - places[2, 2] for places in (off, on)]
+    assert abs(sunk[1]) < 0.3 * sunk[0]
+
+
+def test_a_hand_is_cancelled_little_by_little_where_the_arm_is_held_again():
+    """The step of torque that a pushed arm needs to be held is no greater than without it."""
+
+    def step_of_hold(gain: float) -> float:
+        loop = ClosedLoop(start=HOME, observer__gain=gain)
+        loop.go('gravity', 0.2)
+        loop.world.push(TOOL, np.array([0.0, 10.0, 0.0, 0.0, 0.0, 0.0]))
+        before = loop.run(100).torque_unsaturated[-1]
+        step = largest_step([before, *loop.go('hold', 0.1).torque_unsaturated])
+        if gain > 0.0:
+            assert np.abs(loop.controller.disturbance).max() > 3.0
+            cancelled = -loop.controller.torque_terms['observer']
+            np.testing.assert_allclose(cancelled, loop.controller.disturbance, atol=0.1)
+        return step
+
+    assert step_of_hold(GAIN) < step_of_hold(0.0) + 0.5
 
 
 @pytest.mark.parametrize('delay', [1, 2, 3])

@@ -4,33 +4,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from agreement import assert_equal
 
-from icir_control.dynamics import (
-    ReferenceFrame,
-    aba,
-    center_of_mass,
-    center_of_mass_jacobian,
-    centroidal_map,
-    centroidal_momentum,
-    compute_all_terms,
-    crba,
-    forward_kinematics,
-    frame_acceleration,
-    frame_classical_acceleration,
-    frame_jacobian,
-    frame_jacobian_time_variation,
-    frame_placement,
-    frame_velocity,
-    gravity_torque,
-    integrate,
-    joint_jacobian,
-    kinetic_energy,
-    load_urdf,
-    minverse,
-    nonlinear_effects,
-    potential_energy,
-    rnea,
-)
+from icir_control import dynamics as icir
 from icir_control.spatial import Force
 
 pin = pytest.importorskip('pinocchio', reason='the optional oracle `pin` is not installed')
@@ -41,14 +17,9 @@ FILES = [
     *(ROOT / 'test/data' / name for name in ('branching.urdf', 'gantry.urdf', 'chain.urdf')),
 ]
 REFERENCES = dict(
-    zip(ReferenceFrame, (pin.LOCAL, pin.WORLD, pin.LOCAL_WORLD_ALIGNED), strict=True)
+    zip(icir.ReferenceFrame, (pin.LOCAL, pin.WORLD, pin.LOCAL_WORLD_ALIGNED), strict=True)
 )
 ROOTS = [(path, 'fixed') for path in FILES] + [(path, 'floating') for path in FILES[:4]]
-
-
-def assert_equal(ours, theirs, tolerance=1e-10):
-    error = np.abs(np.asarray(ours) - np.asarray(theirs)).max()
-    assert error <= tolerance * max(1.0, np.abs(theirs).max())
 
 
 class Theirs:
@@ -88,37 +59,41 @@ def check_whole(model, data, theirs, rng, q, v):
     tq, tv, ta, tt = theirs.q(q), theirs.v(v), theirs.v(a), theirs.v(tau)
     M = pin.crba(m, d, tq)
     M = (np.triu(M) + np.triu(M, 1).T)[np.ix_(order, order)]
-    assert_equal(crba(model, data, q), M)
-    assert_equal(minverse(model, data, q), np.linalg.inv(M), 1e-9)
-    assert_equal(nonlinear_effects(model, data, q, v), pin.nonLinearEffects(m, d, tq, tv)[order])
-    assert_equal(gravity_torque(model, data, q), pin.computeGeneralizedGravity(m, d, tq)[order])
-    compute_all_terms(model, data, q, v)
+    assert_equal(icir.crba(model, data, q), M)
+    assert_equal(icir.minverse(model, data, q), np.linalg.inv(M), 1e-9)
+    assert_equal(
+        icir.nonlinear_effects(model, data, q, v), pin.nonLinearEffects(m, d, tq, tv)[order]
+    )
+    assert_equal(
+        icir.gravity_torque(model, data, q), pin.computeGeneralizedGravity(m, d, tq)[order]
+    )
+    icir.compute_all_terms(model, data, q, v)
     assert_equal(data.M, M)
 
     forces = [Force.random(rng) for _ in model.joints]
     pulls = pin.StdVec_Force(m.njoints, pin.Force.Zero())
     for force, i in zip(forces[1:], theirs.joints[1:], strict=True):
         pulls[i] = pin.Force(np.array(force.vector))
-    assert_equal(rnea(model, data, q, v, a), pin.rnea(m, d, tq, tv, ta)[order])
-    assert_equal(rnea(model, data, q, v, a, forces), pin.rnea(m, d, tq, tv, ta, pulls)[order])
+    assert_equal(icir.rnea(model, data, q, v, a), pin.rnea(m, d, tq, tv, ta)[order])
+    assert_equal(icir.rnea(model, data, q, v, a, forces), pin.rnea(m, d, tq, tv, ta, pulls)[order])
     for force, i in zip(data.f[1:], theirs.joints[1:], strict=True):
         assert_equal(force.vector, d.f[i].vector)
-    assert_equal(aba(model, data, q, v, tau), pin.aba(m, d, tq, tv, tt)[order], 1e-9)
+    assert_equal(icir.aba(model, data, q, v, tau), pin.aba(m, d, tq, tv, tt)[order], 1e-9)
     assert_equal(
-        aba(model, data, q, v, tau, forces), pin.aba(m, d, tq, tv, tt, pulls)[order], 1e-9
+        icir.aba(model, data, q, v, tau, forces), pin.aba(m, d, tq, tv, tt, pulls)[order], 1e-9
     )
 
-    assert_equal(center_of_mass(model, data, q), pin.centerOfMass(m, d, tq, True))
+    assert_equal(icir.center_of_mass(model, data, q), pin.centerOfMass(m, d, tq, True))
     for com, i in zip(data.com, theirs.joints, strict=True):
         assert_equal(com, d.com[i])
     jacobian = pin.jacobianCenterOfMass(m, d, tq)[:, order]
-    assert_equal(center_of_mass_jacobian(model, data, q), jacobian)
+    assert_equal(icir.center_of_mass_jacobian(model, data, q), jacobian)
     pin.ccrba(m, d, tq, tv)
-    assert_equal(centroidal_map(model, data, q), d.Ag[:, order])
-    assert_equal(centroidal_momentum(model, data, q, v), d.hg.vector)
-    assert_equal(kinetic_energy(model, data, q, v), pin.computeKineticEnergy(m, d, tq, tv))
-    assert_equal(potential_energy(model, data, q), pin.computePotentialEnergy(m, d, tq))
-    moved = theirs.q(integrate(model, q, v))
+    assert_equal(icir.centroidal_map(model, data, q), d.Ag[:, order])
+    assert_equal(icir.centroidal_momentum(model, data, q, v), d.hg.vector)
+    assert_equal(icir.kinetic_energy(model, data, q, v), pin.computeKineticEnergy(m, d, tq, tv))
+    assert_equal(icir.potential_energy(model, data, q), pin.computePotentialEnergy(m, d, tq))
+    moved = theirs.q(icir.integrate(model, q, v))
     assert_equal(pin.difference(m, moved, pin.integrate(m, tq, tv)), np.zeros(m.nv))
 
 
@@ -126,7 +101,7 @@ def check_parts(model, data, theirs, rng, q, v):
     a = rng.normal(size=model.nv)
     m, d, order = theirs.model, theirs.data, theirs.order
     tq, tv, ta = theirs.q(q), theirs.v(v), theirs.v(a)
-    forward_kinematics(model, data, q, v, a)
+    icir.forward_kinematics(model, data, q, v, a)
     pin.computeJointJacobiansTimeVariation(m, d, tq, tv)
     pin.forwardKinematics(m, d, tq, tv, ta)
     pin.updateFramePlacements(m, d)
@@ -136,19 +111,19 @@ def check_parts(model, data, theirs, rng, q, v):
         assert_equal(data.a[i].vector, d.a[j].vector)
         for ours, reference in REFERENCES.items() if i else ():
             jacobian = pin.getJointJacobian(m, d, j, reference)[:, order]
-            assert_equal(joint_jacobian(model, data, i, ours), jacobian)
+            assert_equal(icir.joint_jacobian(model, data, i, ours), jacobian)
     for i, frame in enumerate(model.frames):
         j = m.getFrameId(frame.name)
-        assert_equal(frame_placement(model, data, i).matrix, d.oMf[j].homogeneous)
+        assert_equal(icir.frame_placement(model, data, i).matrix, d.oMf[j].homogeneous)
         for ours, reference in REFERENCES.items():
             answers = {
-                frame_jacobian: pin.getFrameJacobian(m, d, j, reference)[:, order],
-                frame_jacobian_time_variation: pin.getFrameJacobianTimeVariation(
+                icir.frame_jacobian: pin.getFrameJacobian(m, d, j, reference)[:, order],
+                icir.frame_jacobian_time_variation: pin.getFrameJacobianTimeVariation(
                     m, d, j, reference
                 )[:, order],
-                frame_velocity: pin.getFrameVelocity(m, d, j, reference).vector,
-                frame_acceleration: pin.getFrameAcceleration(m, d, j, reference).vector,
-                frame_classical_acceleration: pin.getFrameClassicalAcceleration(
+                icir.frame_velocity: pin.getFrameVelocity(m, d, j, reference).vector,
+                icir.frame_acceleration: pin.getFrameAcceleration(m, d, j, reference).vector,
+                icir.frame_classical_acceleration: pin.getFrameClassicalAcceleration(
                     m, d, j, reference
                 ).vector,
             }
@@ -161,7 +136,7 @@ def check_parts(model, data, theirs, rng, q, v):
     ('path', 'root_joint'), ROOTS, ids=[f'{path.stem}-{root}' for path, root in ROOTS]
 )
 def test_every_quantity_means_the_same(path, root_joint):
-    model = load_urdf(path, root_joint=root_joint)
+    model = icir.load_urdf(path, root_joint=root_joint)
     theirs = Theirs(path, root_joint, model)
     data, rng = model.create_data(), np.random.default_rng(3)
     for _ in range(10):
@@ -172,7 +147,7 @@ def test_every_quantity_means_the_same(path, root_joint):
 
 def test_the_frames_are_the_same():
     for path in FILES:
-        ours = load_urdf(path)
+        ours = icir.load_urdf(path)
         theirs = pin.buildModelFromUrdf(str(path))
         names = {(frame.name, frame.type.name) for frame in ours.frames[1:]}
         assert names == {(frame.name, frame.type.name) for frame in theirs.frames[1:]}

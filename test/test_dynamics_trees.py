@@ -6,41 +6,14 @@ import sys
 
 import numpy as np
 import pytest
+from agreement import assert_equal
 from mujoco_oracle import MujocoOracle
 from random_trees import SIZES, random_tree
 
-from icir_control.dynamics import (
-    ReferenceFrame,
-    aba,
-    center_of_mass,
-    center_of_mass_jacobian,
-    centroidal_map,
-    centroidal_momentum,
-    compute_all_terms,
-    crba,
-    forward_kinematics,
-    frame_acceleration,
-    frame_classical_acceleration,
-    frame_jacobian,
-    frame_jacobian_time_variation,
-    frame_placement,
-    frame_velocity,
-    gravity_torque,
-    joint_jacobian,
-    kinetic_energy,
-    minverse,
-    nonlinear_effects,
-    potential_energy,
-    rnea,
-)
+from icir_control import dynamics as icir
 from icir_control.spatial import Force, skew
 
-LOCAL, WORLD, ALIGNED = ReferenceFrame
-
-
-def assert_equal(ours, theirs, tolerance=1e-10):
-    error = np.abs(np.asarray(ours) - theirs).max()
-    assert error <= tolerance * max(1.0, np.abs(theirs).max())
+LOCAL, WORLD, ALIGNED = icir.ReferenceFrame
 
 
 @pytest.fixture(scope='module', params=range(len(SIZES)), ids=lambda seed: f'tree{seed}')
@@ -62,18 +35,18 @@ def local_jacobian(R, J):
 def check_dynamics(model, oracle, data, rng, q, v):
     a, tau = rng.normal(size=model.nv), rng.normal(size=model.nv)
     M, nle = oracle.mass_matrix(), oracle.nle()
-    compute_all_terms(model, data, q, v)
+    icir.compute_all_terms(model, data, q, v)
     assert_equal(data.M, M)
     assert_equal(data.nle, nle)
     assert np.array_equal(data.M, data.M.T)
     # What the next functions return is theirs, not left over.
     data.M[data.M != 0.0] = np.nan
     data.nle[:] = np.nan
-    assert_equal(crba(model, data, q), M)
-    assert_equal(nonlinear_effects(model, data, q, v), nle)
-    assert_equal(minverse(model, data, q), np.linalg.inv(M))
-    assert_equal(rnea(model, data, q, v, a), M @ a + nle)
-    assert_equal(aba(model, data, q, v, tau), oracle.acceleration(tau), 1e-9)
+    assert_equal(icir.crba(model, data, q), M)
+    assert_equal(icir.nonlinear_effects(model, data, q, v), nle)
+    assert_equal(icir.minverse(model, data, q), np.linalg.inv(M))
+    assert_equal(icir.rnea(model, data, q, v, a), M @ a + nle)
+    assert_equal(icir.aba(model, data, q, v, tau), oracle.acceleration(tau), 1e-9)
 
     forces, pull = [Force.zero()], np.zeros(model.nv)
     for joint in range(1, model.njoints):
@@ -81,28 +54,28 @@ def check_dynamics(model, oracle, data, rng, q, v):
         forces.append(Force.from_vector(f))
         R, p = oracle.placement(joint)
         pull += local_jacobian(R, oracle.jacobian(joint, p)[0]).T @ f
-    assert_equal(rnea(model, data, q, v, a, forces), M @ a + nle - pull)
-    assert_equal(aba(model, data, q, v, tau - pull, forces), oracle.acceleration(tau), 1e-9)
+    assert_equal(icir.rnea(model, data, q, v, a, forces), M @ a + nle - pull)
+    assert_equal(icir.aba(model, data, q, v, tau - pull, forces), oracle.acceleration(tau), 1e-9)
 
 
 def check_gravity(model, oracle, data, q):
     oracle.set_state(q, np.zeros(model.nv))
     assert_equal(data.g, oracle.nle())
     data.g[:] = np.nan
-    assert_equal(gravity_torque(model, data, q), oracle.nle())
+    assert_equal(icir.gravity_torque(model, data, q), oracle.nle())
 
 
 def check_centroidal(model, oracle, data, q, v):
-    assert_equal(center_of_mass(model, data, q), oracle.com(0))
+    assert_equal(icir.center_of_mass(model, data, q), oracle.com(0))
     for joint in range(1, model.njoints):
         R, p = oracle.placement(joint)
         assert_equal(data.com[joint], R.T @ (oracle.com(joint) - p))
-    assert_equal(center_of_mass_jacobian(model, data, q), oracle.com_jacobian())
-    assert_equal(centroidal_map(model, data, q), oracle.centroidal_map())
-    assert_equal(centroidal_momentum(model, data, q, v), oracle.momentum())
+    assert_equal(icir.center_of_mass_jacobian(model, data, q), oracle.com_jacobian())
+    assert_equal(icir.centroidal_map(model, data, q), oracle.centroidal_map())
+    assert_equal(icir.centroidal_momentum(model, data, q, v), oracle.momentum())
     potential, kinetic = oracle.energies()
-    assert_equal(potential_energy(model, data, q), potential)
-    assert_equal(kinetic_energy(model, data, q, v), kinetic)
+    assert_equal(icir.potential_energy(model, data, q), potential)
+    assert_equal(icir.kinetic_energy(model, data, q, v), kinetic)
 
 
 def check_frame(model, oracle, data, frame, v, a):
@@ -111,7 +84,7 @@ def check_frame(model, oracle, data, frame, v, a):
     R, p = oracle.placement(body)
     place = model.frames[frame].placement
     R, p = R @ place.rotation, p + R @ place.translation
-    assert_equal(frame_placement(model, data, frame).matrix[:3], np.c_[R, p])
+    assert_equal(icir.frame_placement(model, data, frame).matrix[:3], np.c_[R, p])
     assert_equal(data.oMf[frame].matrix[:3], np.c_[R, p])
 
     J, dJ = oracle.jacobian(body, p)
@@ -131,31 +104,31 @@ def check_frame(model, oracle, data, frame, v, a):
         ),
     }  # fmt: skip
     for reference, (jacobian, derivative) in jacobians.items():
-        assert_equal(frame_jacobian(model, data, frame, reference), jacobian)
-        assert_equal(frame_jacobian_time_variation(model, data, frame, reference), derivative)
+        assert_equal(icir.frame_jacobian(model, data, frame, reference), jacobian)
+        assert_equal(icir.frame_jacobian_time_variation(model, data, frame, reference), derivative)
         velocity = jacobian @ v
-        assert_equal(frame_velocity(model, data, frame, reference).vector, velocity)
+        assert_equal(icir.frame_velocity(model, data, frame, reference).vector, velocity)
         # The derivative of the twist's coordinates is the spatial acceleration's, in axes that
         # are at rest or move with the body; those of LOCAL_WORLD_ALIGNED move without turning.
         spatial = jacobian @ a + derivative @ v
         turn = np.cross(velocity[3:], velocity[:3])
         if reference is ALIGNED:
             spatial[:3] -= turn
-        assert_equal(frame_acceleration(model, data, frame, reference).vector, spatial)
+        assert_equal(icir.frame_acceleration(model, data, frame, reference).vector, spatial)
         spatial[:3] += turn
-        classical = frame_classical_acceleration(model, data, frame, reference)
+        classical = icir.frame_classical_acceleration(model, data, frame, reference)
         assert_equal(classical.vector, spatial)
 
 
 def check_kinematics(model, oracle, data, rng, q, v):
     a = rng.normal(size=model.nv)
-    forward_kinematics(model, data, q, v, a)
+    icir.forward_kinematics(model, data, q, v, a)
     for frame in rng.choice(model.nframes, size=min(model.nframes, 6), replace=False):
         check_frame(model, oracle, data, int(frame), v, a)
     joint = int(rng.integers(1, model.njoints))
     R, p = oracle.placement(joint)
     J, dJ = oracle.jacobian(joint, p)
-    assert_equal(joint_jacobian(model, data, joint, ALIGNED), J)
+    assert_equal(icir.joint_jacobian(model, data, joint, ALIGNED), J)
     assert_equal(data.oMi[joint].matrix[:3], np.c_[R, p])
     twist = local_jacobian(R, J) @ v
     assert_equal(data.v[joint].vector, twist)
@@ -181,7 +154,7 @@ def check(model, oracle, count):
         check_dynamics(model, oracle, data, rng, q, v)
         check_centroidal(model, oracle, data, q, v)
         check_kinematics(model, oracle, data, rng, q, v)
-        compute_all_terms(model, data, q, v)
+        icir.compute_all_terms(model, data, q, v)
         check_gravity(model, oracle, data, q)
 
 

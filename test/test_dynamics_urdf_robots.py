@@ -5,6 +5,7 @@ from pathlib import Path
 import mujoco
 import numpy as np
 import pytest
+from agreement import assert_equal
 
 from icir_control.dynamics import (
     ReferenceFrame,
@@ -32,10 +33,6 @@ def mujoco_model(path):
     spec = mujoco.MjSpec.from_file(str(path))
     spec.compiler.fusestatic = False
     return spec.compile()
-
-
-def assert_equal(ours, theirs, tolerance=1e-10):
-    assert np.abs(ours - theirs).max() <= tolerance * max(1.0, np.abs(theirs).max())
 
 
 @pytest.fixture(params=ROBOTS, ids=lambda path: path.stem)

@@ -54,6 +54,7 @@ class Engine:
         self._answered = False
         self._law: Law | None = None
         self._in_python = False
+        self._looks_beyond = False
         self._wrench_until = np.inf
 
     # --- Before and during a tick ---------------------------------------------------------
@@ -85,7 +86,7 @@ class Engine:
         """Let neither an old disturbance nor an old torque nor an old period reach a new start."""
         record = self.record
         record.observing = record.has_torque = 0
-        record.disturbance[:] = record.compensation[:] = 0.0
+        record.disturbance[:] = record.compensation[:] = record.learnt_at_rest[:] = 0.0
         self._period_is_known = False
         record.path = NO_PATH
         self._workspace.run(SENSE)
@@ -93,8 +94,8 @@ class Engine:
         record.pending[:] = self._workspace.data.nle
 
     def look_beyond(self) -> None:
-        """Observe the last period and predict over the delay, where either is switched on."""
-        if self.config.observer_gain > 0.0 or self.config.delay_steps > 0:
+        """Observe the last period and predict over the delay, where either has work to do."""
+        if self._looks_beyond:
             self._workspace.run(PREPARE)
 
     def tick(self) -> None:
@@ -160,6 +161,9 @@ class Engine:
         record.feeds_back = law.TRACKS
         record.delay = config.delay_steps
         record.observer_gain = config.observer_gain
+        # An observer that is switched off has yet to let go of what it has learnt.
+        learnt = record.compensation.any() or record.disturbance.any()
+        self._looks_beyond = bool(learnt or config.observer_gain > 0.0 or config.delay_steps > 0)
         record.torque_rate_limit[:] = config.torque_rate_limit
         record.speed_scale = config.speed_scale
         record.position_margin = config.position_margin

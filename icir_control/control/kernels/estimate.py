@@ -9,37 +9,74 @@ from icir_control.compiled import kernel, part
 from icir_control.control.kernels.linear import (
     cholesky,
     cholesky_solve,
+    clear,
     copy,
     copy_matrix,
 )
 from icir_control.dynamics.kernels import mass_matrix_of, nle_of, terms
 
+FADE_TIME = 0.1
+"""[s] In which a compensation that holds no more goes 63 % of its way."""
+
+TAKE_OVER_TIME = 0.02
+"""[s] The same where a law begins to cancel what was only observed."""
+
+REST_SPEED = 0.002
+"""[rad/s or m/s] Of every joint, below which friction and damping do not count."""
+
 
 @part
 def observe(record: np.record, v: np.ndarray) -> None:
-    """Take the disturbance of the last period into its estimate r.
+    """Take the disturbance of the last period into its estimate r, and what is cancelled after it.
 
     The momentum gained beyond what the torque explains, d = M (v' - v) / h + nle - tau, enters
     with the gain K of a first-order lag: r += K h (d - r). This is the generalised momentum
     observer (De Luca & Mattone 2003) in the form that a step of semi-implicit Euler takes, so
     that no derivative of M is needed.
 
+    A law that tracks cancels r. One that yields goes back to what was learnt when the arm was last
+    held at rest, which is weight: friction and damping, learnt in motion, would push an arm that
+    has stopped. When the gain becomes 0, nothing stays. Never does the compensation jump.
+
     Args:
         record: Holds M, nle, v and tau of the last tick, and r.
         v: (nv,) measured now [rad/s or m/s].
     """
-    if not record.observing:
-        return
-    n = v.shape[0]
-    share = min(record.observer_gain * record.period, 1.0)
-    for i in range(n):
-        momentum = 0.0
-        for j in range(n):
-            momentum += record.M_before[i, j] * (v[j] - record.v_before[j])
-        d = momentum / record.period + record.nle_before[i] - record.torque_applied[i]
-        record.disturbance[i] += share * (d - record.disturbance[i])
-        if record.feeds_back:
-            record.compensation[i] = record.disturbance[i]
+    h = record.period
+    share = min(record.observer_gain * h, 1.0)
+    fade = min(h / FADE_TIME, 1.0)
+    left = 1.0 - min(h / TAKE_OVER_TIME, 1.0)
+    if share == 0.0:
+        clear(record.disturbance)
+        clear(record.learnt_at_rest)
+    for i in range(v.shape[0]):
+        excess = record.compensation[i] - record.disturbance[i]
+        if record.observing and share > 0.0:
+            record.disturbance[i] += share * (_unexplained(record, v, i) - record.disturbance[i])
+        if record.feeds_back and share > 0.0:
+            record.compensation[i] = record.disturbance[i] + left * excess
+        else:
+            record.compensation[i] += fade * (record.learnt_at_rest[i] - record.compensation[i])
+    if record.feeds_back and _rests(v):
+        copy(record.compensation, record.learnt_at_rest)
+
+
+@part
+def _unexplained(record: np.record, v: np.ndarray, i: int) -> float:
+    """Return the torque on joint i in the last period that the model does not explain, d_i."""
+    momentum = 0.0
+    for j in range(v.shape[0]):
+        momentum += record.M_before[i, j] * (v[j] - record.v_before[j])
+    return momentum / record.period + record.nle_before[i] - record.torque_applied[i]
+
+
+@kernel
+def _rests(v: np.ndarray) -> bool:
+    """Tell whether every joint is as good as at rest."""
+    fastest = 0.0
+    for i in range(v.shape[0]):
+        fastest = max(fastest, abs(v[i]))
+    return fastest <= REST_SPEED
 
 
 @kernel

@@ -103,6 +103,7 @@ def record_dtype(nv: int) -> np.dtype:
                 ('feeds_back', 'i8'),
                 ('disturbance', 'f8', joints),
                 ('compensation', 'f8', joints),
+                ('learnt_at_rest', 'f8', joints),
                 ('M_before', 'f8', (nv, nv)),
                 ('nle_before', 'f8', joints),
                 ('v_before', 'f8', joints),

@@ -59,9 +59,8 @@ def run(dynamics: np.ndarray, control: np.ndarray, state: np.ndarray) -> None:
     record = control[0]
     operation = record.operation
     if operation == PREPARE:
-        if record.observer_gain > 0.0:
-            nv = record.torque.shape[0]
-            observe(record, state[1 + nv : 1 + 2 * nv])
+        nv = record.torque.shape[0]
+        observe(record, state[1 + nv : 1 + 2 * nv])
         predict(dynamics, record, state)
     elif operation == START_PATH:
         look_ahead(dynamics, record)

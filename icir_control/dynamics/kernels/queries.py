@@ -18,7 +18,7 @@ from icir_control.dynamics.kernels.frames import (
     write_jacobian,
     write_motion,
 )
-from icir_control.dynamics.kernels.vector import Vector, add, cross, load, subtract
+from icir_control.dynamics.kernels.vector import Matrix, Vector, add, cross, load, subtract
 
 
 @inlined
@@ -47,15 +47,24 @@ def frame_pose(
 
 
 @inlined
+def _seen(
+    buffer: np.ndarray, frame: int, reference: int
+) -> tuple[np.ndarray, int, Matrix, Vector]:
+    """Return the rows, the frame's row, and the axes and point in which it is to be seen."""
+    rows = rows_of(buffer)
+    row, R, p = place_frame(rows, frames_of(buffer), frame)
+    R, p = seen_from(reference, R, p)
+    return rows, row, R, p
+
+
+@inlined
 def _write_row_motion(
     buffer: np.ndarray, frame: int, reference: int, out: np.ndarray, column: int
 ) -> int:
     """Write the motion that the rows hold at `column`, as seen from the frame."""
     if not _is_known(buffer, frame, reference):
         return 1
-    rows = rows_of(buffer)
-    row, R, p = place_frame(rows, frames_of(buffer), frame)
-    R, p = seen_from(reference, R, p)
+    rows, row, R, p = _seen(buffer, frame, reference)
     linear, angular = motion_at(rows, row, column, R, p)
     write_motion(linear, angular, out)
     return 0
@@ -80,9 +89,7 @@ def frame_classical_acceleration(
     """Write a frame's classical acceleration (6,)."""
     if not _is_known(buffer, frame, reference):
         return 1
-    rows = rows_of(buffer)
-    row, R, p = place_frame(rows, frames_of(buffer), frame)
-    R, p = seen_from(reference, R, p)
+    rows, row, R, p = _seen(buffer, frame, reference)
     linear, angular = classical(rows, row, R, p)
     write_motion(linear, angular, out)
     return 0
@@ -93,9 +100,7 @@ def frame_jacobian(buffer: np.ndarray, frame: int, reference: int, out: np.ndarr
     """Write a frame's Jacobian (6, nv)."""
     if not _is_known(buffer, frame, reference) or not _fits(buffer, out):
         return 1
-    rows = rows_of(buffer)
-    row, R, p = place_frame(rows, frames_of(buffer), frame)
-    R, p = seen_from(reference, R, p)
+    rows, row, R, p = _seen(buffer, frame, reference)
     out[:] = 0.0
     write_jacobian(rows, row, R, p, out)
     return 0
