@@ -14,14 +14,17 @@ from icir_control.dynamics.kernels.entrance import Entry
 
 @inlined
 def _factorize(rows: np.ndarray, L: np.ndarray) -> int:
-    """Turn M into L, in place (Featherstone, table 6.3); return -k if row k has no inertia."""
+    """Turn M into L, in place (Featherstone, table 6.3); return -k if row k has no inertia.
+
+    The diagonal holds 1 / L_kk, since a product takes a fifth of the time of a quotient.
+    """
     for k in range(rows.shape[0] - 1, 0, -1):
         if not L[k - 1, k - 1] > 0.0:
             return -k
-        L[k - 1, k - 1] = sqrt(L[k - 1, k - 1])
+        L[k - 1, k - 1] = 1.0 / sqrt(L[k - 1, k - 1])
         i = link(rows, k, at.PARENT)
         while i > 0:
-            L[k - 1, i - 1] /= L[k - 1, k - 1]
+            L[k - 1, i - 1] *= L[k - 1, k - 1]
             i = link(rows, i, at.PARENT)
         i = link(rows, k, at.PARENT)
         while i > 0:
@@ -46,12 +49,12 @@ def _invert(rows: np.ndarray, L: np.ndarray, inverse: np.ndarray) -> None:
         for k in range(1, c):
             x[k - 1] = inverse[k - 1, c - 1]
         for k in range(c, n):
-            total = 1.0 / L[c - 1, c - 1] if k == c else 0.0
+            total = L[c - 1, c - 1] if k == c else 0.0
             j = link(rows, k, at.PARENT)
             while j > 0:
                 total -= L[k - 1, j - 1] * x[j - 1]
                 j = link(rows, j, at.PARENT)
-            x[k - 1] = total / L[k - 1, k - 1]
+            x[k - 1] = total * L[k - 1, k - 1]
 
 
 @Entry
