@@ -10,7 +10,7 @@ import numpy as np
 from icir_control.compiled import inlined
 from icir_control.dynamics.kernels import layout as at
 from icir_control.dynamics.kernels.blocks import gravity_field, link, matrix_of, rows_of, vector_of
-from icir_control.dynamics.kernels.checks import wrong_in_motion
+from icir_control.dynamics.kernels.checks import is_configuration, is_velocity
 from icir_control.dynamics.kernels.entrance import Entry
 from icir_control.dynamics.kernels.forward import joint_placement, prepare
 from icir_control.dynamics.kernels.inertia import about_origin, momentum
@@ -208,9 +208,12 @@ def _accelerate(rows: np.ndarray, work: np.ndarray, k: int) -> float:
 @Entry
 def forward_dynamics(buffer: np.ndarray, q: np.ndarray, v: np.ndarray, tau: np.ndarray) -> int:
     """Fill ddq; external forces lie in the buffer. Returns -k if row k has no inertia to move."""
-    wrong = wrong_in_motion(buffer, q, v, tau)
-    if wrong != 0:
-        return wrong
+    if not is_configuration(buffer, q):
+        return 1
+    if not is_velocity(buffer, v):
+        return 2
+    if not is_velocity(buffer, tau):
+        return 3
     rows, circle = rows_of(buffer), prepare(buffer, q)
     n = rows.shape[0]
     work = matrix_of(buffer, at.H_WORK, n, at.B_STRIDE)

@@ -5,7 +5,7 @@ import numpy as np
 from icir_control.compiled import inlined
 from icir_control.dynamics.kernels import layout as at
 from icir_control.dynamics.kernels.blocks import gravity_field, matrix_of, rows_of
-from icir_control.dynamics.kernels.checks import is_configuration, wrong_in_state
+from icir_control.dynamics.kernels.checks import is_configuration, is_velocity
 from icir_control.dynamics.kernels.composite import (
     add_composite_to_parent,
     composite_momentum,
@@ -96,9 +96,10 @@ def centroidal_map(buffer: np.ndarray, q: np.ndarray) -> int:
 @Entry
 def centroidal_momentum(buffer: np.ndarray, q: np.ndarray, v: np.ndarray) -> int:
     """Fill Ag and hg = Ag v."""
-    wrong = wrong_in_state(buffer, q, v)
-    if wrong != 0:
-        return wrong
+    if not is_configuration(buffer, q):
+        return 1
+    if not is_velocity(buffer, v):
+        return 2
     Ag = _write_map(buffer, _collect(buffer, q))
     hg = matrix_of(buffer, at.H_HG, 6, 1)
     for i in range(6):
@@ -112,9 +113,10 @@ def centroidal_momentum(buffer: np.ndarray, q: np.ndarray, v: np.ndarray) -> int
 @Entry
 def kinetic_energy(buffer: np.ndarray, q: np.ndarray, v: np.ndarray) -> int:
     """Write the kinetic energy, the sum of v . Y v / 2 over the bodies, into the header."""
-    wrong = wrong_in_state(buffer, q, v)
-    if wrong != 0:
-        return wrong
+    if not is_configuration(buffer, q):
+        return 1
+    if not is_velocity(buffer, v):
+        return 2
     rows, circle = rows_of(buffer), prepare(buffer, q)
     energy = 0.0
     for k in range(1, rows.shape[0]):

@@ -5,7 +5,7 @@ import numpy as np
 from icir_control.compiled import inlined
 from icir_control.dynamics.kernels import layout as at
 from icir_control.dynamics.kernels.blocks import link, rows_of
-from icir_control.dynamics.kernels.checks import is_configuration, wrong_in_motion, wrong_in_state
+from icir_control.dynamics.kernels.checks import is_configuration, is_velocity
 from icir_control.dynamics.kernels.circle import circle_of
 from icir_control.dynamics.kernels.entrance import Entry
 from icir_control.dynamics.kernels.vector import (
@@ -162,9 +162,10 @@ def placements(buffer: np.ndarray, q: np.ndarray) -> int:
 @Entry
 def velocities(buffer: np.ndarray, q: np.ndarray, v: np.ndarray) -> int:
     """Check q and v, then fill placements, columns of J, twists, accelerations at ddq = 0."""
-    wrong = wrong_in_state(buffer, q, v)
-    if wrong != 0:
-        return wrong
+    if not is_configuration(buffer, q):
+        return 1
+    if not is_velocity(buffer, v):
+        return 2
     rows, circle = rows_of(buffer), prepare(buffer, q)
     for k in range(1, rows.shape[0]):
         place(rows, k, q, circle)
@@ -175,9 +176,12 @@ def velocities(buffer: np.ndarray, q: np.ndarray, v: np.ndarray) -> int:
 @Entry
 def accelerations(buffer: np.ndarray, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> int:
     """Check q, v and a, then fill placements, columns of J, twists and accelerations."""
-    wrong = wrong_in_motion(buffer, q, v, a)
-    if wrong != 0:
-        return wrong
+    if not is_configuration(buffer, q):
+        return 1
+    if not is_velocity(buffer, v):
+        return 2
+    if not is_velocity(buffer, a):
+        return 3
     rows, circle = rows_of(buffer), prepare(buffer, q)
     for k in range(1, rows.shape[0]):
         place(rows, k, q, circle)

@@ -9,7 +9,7 @@ import numpy as np
 from icir_control.compiled import inlined
 from icir_control.dynamics.kernels import layout as at
 from icir_control.dynamics.kernels.blocks import gravity_field, link, matrix_of, rows_of, vector_of
-from icir_control.dynamics.kernels.checks import wrong_in_motion, wrong_in_state
+from icir_control.dynamics.kernels.checks import is_configuration, is_velocity
 from icir_control.dynamics.kernels.composite import clear_world
 from icir_control.dynamics.kernels.entrance import Entry
 from icir_control.dynamics.kernels.forward import move, place, prepare, push
@@ -68,9 +68,10 @@ def torques_to_root(rows: np.ndarray, tau: np.ndarray) -> None:
 @Entry
 def nonlinear_effects(buffer: np.ndarray, q: np.ndarray, v: np.ndarray) -> int:
     """Fill nle = C(q, v) v + g(q): the inverse dynamics at ddq = 0."""
-    wrong = wrong_in_state(buffer, q, v)
-    if wrong != 0:
-        return wrong
+    if not is_configuration(buffer, q):
+        return 1
+    if not is_velocity(buffer, v):
+        return 2
     rows, circle = rows_of(buffer), prepare(buffer, q)
     clear_world(rows)
     field = gravity_field(buffer)
@@ -89,9 +90,12 @@ def nonlinear_effects(buffer: np.ndarray, q: np.ndarray, v: np.ndarray) -> int:
 @Entry
 def inverse_dynamics(buffer: np.ndarray, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> int:
     """Fill tau (Featherstone, table 5.1); external forces lie in the buffer."""
-    wrong = wrong_in_motion(buffer, q, v, a)
-    if wrong != 0:
-        return wrong
+    if not is_configuration(buffer, q):
+        return 1
+    if not is_velocity(buffer, v):
+        return 2
+    if not is_velocity(buffer, a):
+        return 3
     rows, circle = rows_of(buffer), prepare(buffer, q)
     clear_world(rows)
     field = gravity_field(buffer)

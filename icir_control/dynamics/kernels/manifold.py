@@ -9,7 +9,7 @@ import numpy as np
 from icir_control.compiled import inlined
 from icir_control.dynamics.kernels import layout as at
 from icir_control.dynamics.kernels.blocks import link, rows_of
-from icir_control.dynamics.kernels.checks import is_configuration, wrong_in_state
+from icir_control.dynamics.kernels.checks import is_configuration, is_velocity
 from icir_control.dynamics.kernels.entrance import Entry
 from icir_control.spatial.kernels.quaternion import (
     quaternion_exp,
@@ -33,9 +33,10 @@ def _normalize(quaternion: np.ndarray) -> None:
 @Entry
 def integrated(buffer: np.ndarray, q: np.ndarray, v: np.ndarray, out: np.ndarray) -> int:
     """Write the configuration that the constant velocity v reaches from q in unit time."""
-    wrong = wrong_in_state(buffer, q, v)
-    if wrong != 0:
-        return wrong
+    if not is_configuration(buffer, q):
+        return 1
+    if not is_velocity(buffer, v):
+        return 2
     if buffer[at.H_FREE] == 0.0:
         for i in range(q.size):
             out[i] = q[i] + v[i]

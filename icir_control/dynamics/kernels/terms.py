@@ -12,7 +12,7 @@ from icir_control.dynamics.kernels.blocks import (
     rows_of,
     view,
 )
-from icir_control.dynamics.kernels.checks import wrong_in_state
+from icir_control.dynamics.kernels.checks import is_configuration, is_velocity
 from icir_control.dynamics.kernels.composite import (
     add_composite_to_parent,
     clear_world,
@@ -78,8 +78,9 @@ def terms(buffer: np.ndarray, q: np.ndarray, v: np.ndarray) -> None:
 @Entry
 def all_terms(buffer: np.ndarray, q: np.ndarray, v: np.ndarray) -> int:
     """Check q and v, then do what `terms` does; return 0, or which of them is wrong."""
-    wrong = wrong_in_state(buffer, q, v)
-    if wrong != 0:
-        return wrong
+    if not is_configuration(buffer, q):
+        return 1
+    if not is_velocity(buffer, v):
+        return 2
     write_terms(buffer, q, v)
     return 0
