@@ -35,8 +35,7 @@ class FreeRunningLoop(Loop):
         wait = self.pacer.due - now
         if wait > 0.0 or not self._has_looked:
             self._has_looked = True
-            if self._waiter.wait(max(wait, 0.0)):
-                self._take()
+            self._wait(wait)
             return
         self._has_looked = False
         self._step(self._choose_torque(), now)

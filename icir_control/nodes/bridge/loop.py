@@ -174,8 +174,9 @@ class Loop(ABC):
     def turn(self) -> None:
         """Wait for what comes next, then take it, step, or repeat the state."""
 
-    def _take(self) -> None:
-        """Take a command that has arrived, if it may be applied."""
+    def _wait(self, timeout: float) -> None:
+        """Wait for a command [s of wall time], and take one that has arrived, if it may count."""
+        self._waiter.wait(timeout)
         commands = self._commands
         if not commands.take():
             return
@@ -245,8 +246,8 @@ class Loop(ABC):
         if now >= states.repeat_due:
             if states.repeat(now) and self._is_wanted and self.gate.has_admitted:
                 self.statistics.missed += 1
-        elif self._waiter.wait(min(states.repeat_due, self.housekeeping.due) - now):
-            self._take()
+        else:
+            self._wait(min(states.repeat_due, self.housekeeping.due) - now)
 
     def _fall_silent(self, consequence: str) -> None:
         """Say once that commands stay out."""

@@ -61,11 +61,6 @@ class JointStateSubscription:
         return self.subscription.topic_name
 
     @property
-    def is_delivered(self) -> bool:
-        """Whether the executor has delivered a message that was not taken yet."""
-        return self._delivered is not None
-
-    @property
     def stamp_ns(self) -> int:
         """The header's stamp of the message taken last [ns]."""
         return self._decoder.stamp_ns

@@ -56,28 +56,24 @@ class Waiter:
                 len(self._handles), 0, 0, 0, 0, 0, node.context.handle
             )
 
-    def wait(self, timeout_s: float) -> bool:
-        """Wait for a message on a hot topic.
+    def wait(self, timeout_s: float) -> None:
+        """Wait for a message on a hot topic; whoever takes then finds out whether there is one.
+
+        It may end early without: another callback of the node ran, and what the caller waits for
+        may have changed, or the slow entities are due.
 
         Args:
             timeout_s: Longest time to wait, wall clock [s]; not at all when negative.
-
-        Returns:
-            True when there may be a message to take. False when the time is over or another
-            callback of the node ran: what the caller waits for may have changed.
         """
         timeout_s = max(timeout_s, 0.0)
         if not self._is_native:
             self._executor.spin_once(timeout_s)
-            return any(subscription.is_delivered for subscription in self._subscriptions)
-        now = time.monotonic()
-        if now < self.slow_due:
-            if self._wait_hot(min(timeout_s, self.slow_due - now)):
-                return True
-            timeout_s -= time.monotonic() - now
-            if timeout_s <= 0.0:
-                return False
-        return self._wait_all(timeout_s)
+            return
+        left = self.slow_due - time.monotonic()
+        if left > 0.0:
+            self._wait_hot(min(timeout_s, left))
+        else:
+            self._wait_all(timeout_s)
 
     def serve_until(self, is_done: Callable[[], bool]) -> None:
         """Run callbacks of the node, those that were suspended first, until a condition holds.
@@ -92,16 +88,15 @@ class Waiter:
         """Give the node up."""
         self._executor.shutdown()
 
-    def _wait_hot(self, timeout_s: float) -> bool:
+    def _wait_hot(self, timeout_s: float) -> None:
         """Wait for the hot topics alone."""
         wait_set = self._hot
         wait_set.clear_entities()
         for handle in self._handles:
             wait_set.add_subscription(handle)
         wait_set.wait(int(timeout_s * _NANOSECONDS))
-        return bool(wait_set.get_ready_entities('subscription'))
 
-    def _wait_all(self, timeout_s: float) -> bool:
+    def _wait_all(self, timeout_s: float) -> None:
         """Wait for every entity; have the executor serve one that is slow."""
         nodes = self._nodes
         hot = set(map(id, self._handles))
@@ -141,4 +136,3 @@ class Waiter:
         elif not is_hot_ready or now > self.slow_due + _SLOW_PATIENCE:
             # One callback; the next call looks again, in case others are ready.
             self._executor.spin_once(0.0)
-        return is_hot_ready
