@@ -23,6 +23,7 @@ from icir_control.dynamics import (
     difference,
     forward_kinematics,
     frame_jacobian,
+    frame_jacobian_time_variation,
     frame_placement,
     frame_velocity,
     integrate,
@@ -267,7 +268,7 @@ def test_data_of_another_model_are_refused(model):
 def test_bad_frames_references_and_outputs_are_named(model):
     data = model.create_data()
     forward_kinematics(model, data, [0, 0])
-    for bad in (-1, 5, 'lower', None, 1.5):
+    for bad in (-1, 5, 2**70, 'lower', None, 1.5):
         with pytest.raises(InvalidValueError, match=r'frame_id = .*0 to 4'):
             frame_placement(model, data, bad)
         with pytest.raises(InvalidValueError, match=r'frame_id = .*0 to 4'):
@@ -278,9 +279,11 @@ def test_bad_frames_references_and_outputs_are_named(model):
     for bad in (3, 'LOCAL', None):
         with pytest.raises(InvalidValueError, match='reference'):
             frame_velocity(model, data, 1, bad)
-    for bad in (np.zeros((6, 3)), np.zeros((6, 2), dtype=int), [1], np.zeros((2, 6)).T):
-        with pytest.raises(InvalidValueError, match=r'^out = '):
-            frame_jacobian(model, data, 1, out=bad)
+    integers, transposed = np.zeros((6, 2), dtype=int), np.zeros((2, 6)).T
+    for bad in (np.zeros(6), np.zeros((6, 3)), integers, [1], transposed):
+        for ask in (frame_jacobian, frame_jacobian_time_variation):
+            with pytest.raises(InvalidValueError, match=r'^out = '):
+                ask(model, data, 1, out=bad)
 
 
 def test_a_jacobian_is_fresh_or_written_where_asked(model):
