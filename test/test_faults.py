@@ -5,8 +5,10 @@ Each fault happens to real processes. `make test` lets it happen once, `make tes
 
 import os
 import signal
+import socket
 import sys
 import time
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -384,6 +386,43 @@ def cache_folder() -> Path:
     """Return where compiled code is kept otherwise."""
     chosen = os.environ.get('NUMBA_CACHE_DIR') or os.environ.get('XDG_CACHE_HOME')
     return Path(chosen) if chosen else Path.home() / '.cache'
+
+
+@contextmanager
+def ports_taken(graph, processes: range):
+    """Hold the ports of a domain that these processes of it would get, by their number."""
+    held = [socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(2 * len(processes))]
+    first = 7400 + 250 * graph.domain + 10 + 2 * processes.start
+    for i, holder in enumerate(held):
+        holder.bind(('', first + i))
+    try:
+        yield
+    finally:
+        for holder in held:
+            holder.close()
+
+
+@pytest.mark.parametrize(
+    ('reach', 'count'), [('LOCALHOST', 32), pytest.param('SUBNET', 100, marks=pytest.mark.long)]
+)
+def test_without_a_free_port_it_says_so_and_ends(ros_graph, reach, count):
+    environment = {'ROS_AUTOMATIC_DISCOVERY_RANGE': reach}
+    with ports_taken(ros_graph, range(count)):
+        for node in ('bridge', 'controller', 'composed'):
+            process = ros_graph.start(node, environment=environment)
+            assert process.wait(10.0) == 2
+            last = process.output.strip().splitlines()[-1]
+            assert (
+                f'no free UDP port for one more process in ROS domain {ros_graph.domain}' in last
+            )
+            assert 'Traceback' not in process.output
+    expect_run(ros_graph, composed(), environment)
+
+
+def test_ports_that_others_hold_are_left_out(ros_graph):
+    with ports_taken(ros_graph, range(5)), ports_taken(ros_graph, range(9, 32)):
+        session = Session(ros_graph)  # bridge, controller and who watches them
+        session.wait(0.01)
 
 
 # By the library that the process has loaded last.

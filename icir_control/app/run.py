@@ -2,7 +2,6 @@
 
 import os
 import random
-import socket
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -26,14 +25,13 @@ from icir_control.app.session import (
     ros_arguments,
 )
 from icir_control.errors import IcirError
+from icir_control.nodes.ports import DISCOVERY, is_unused
 from icir_control.nodes.process import StopRequest, log_arguments
 
 _PATIENCE = 150.0  # s of wall time in which something must move on; both nodes may have to compile
 _MOST_RUNS = 4
 _LAST_WORDS = 15  # lines of the nodes that explain why a run ended
 _DOMAINS = range(1, 101)
-# RTPS's rule for its UDP ports; the second offset is that of the first process of a domain.
-_FIRST_PORT, _PORTS_PER_DOMAIN, _OFFSETS = 7400, 250, (0, 10)
 
 _PARAMETERS = {
     'viewer': 'none',
@@ -89,7 +87,7 @@ def _record_once(
     tell: Callable[[float], None],
 ) -> Recording:
     """Run the phases once; see `record_run`."""
-    os.environ['ROS_AUTOMATIC_DISCOVERY_RANGE'] = 'LOCALHOST'
+    os.environ[DISCOVERY] = 'LOCALHOST'
     os.environ['ROS_DOMAIN_ID'] = str(_free_domain())
     lines: list[str] = []
 
@@ -159,16 +157,6 @@ def _free_domain() -> int:
         RunError: There is none.
     """
     for domain in random.SystemRandom().sample(_DOMAINS, len(_DOMAINS)):
-        first = _FIRST_PORT + _PORTS_PER_DOMAIN * domain
-        if all(_is_free(first + offset) for offset in _OFFSETS):
+        if is_unused(domain):
             return domain
     raise RunError('every ROS domain of this machine is in use')
-
-
-def _is_free(port: int) -> bool:
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        try:
-            probe.bind(('', port))
-        except OSError:
-            return False
-    return True

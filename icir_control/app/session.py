@@ -10,9 +10,9 @@ from rich.text import Text
 from icir_control.app.children import Children
 from icir_control.app.robot import Robot
 from icir_control.errors import IcirError
+from icir_control.nodes.ports import DISCOVERY
 
 BRIDGE, CONTROLLER = 'mujoco_bridge', 'controller'
-_DISCOVERY = 'ROS_AUTOMATIC_DISCOVERY_RANGE'
 _SEVERITIES = {'[WARN]': 'yellow', '[ERROR]': 'red', '[FATAL]': 'red'}
 
 
@@ -27,7 +27,7 @@ class ChildEndedError(IcirError):
 
 def stay_on_this_machine() -> None:
     """Keep discovery to this machine, unless the user has said how far it goes."""
-    os.environ.setdefault(_DISCOVERY, 'LOCALHOST')
+    os.environ.setdefault(DISCOVERY, 'LOCALHOST')
 
 
 def ros_arguments(node: str, robot: Robot, parameters: Mapping[str, object]) -> list[str]:

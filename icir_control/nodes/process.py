@@ -15,12 +15,15 @@ from rclpy.utilities import remove_ros_args
 
 from icir_control.errors import ConfigurationError, IcirError
 from icir_control.nodes.parameter_files import readable_parameters
+from icir_control.nodes.ports import check_ports
 
 INVALID = 2
 """Exit status of a process that was given something that it cannot run with."""
 
 PATIENCE = 1.5
 """How long a node's start may go on after a request to stop [s of wall time]."""
+
+_OWN_PORTS = 'fastrtps'  # the middleware that goes on without a port, deaf
 
 
 class StopRequest:
@@ -158,7 +161,8 @@ def _start_ros(arguments: list[str]) -> None:
     """Initialise ROS without signal handlers of its own.
 
     Raises:
-        ConfigurationError: ROS does not understand the arguments, or would ignore some.
+        ConfigurationError: ROS does not understand the arguments, or would ignore some, or the
+            domain has no room for one more process.
     """
     with readable_parameters(arguments) as readable:
         try:
@@ -175,3 +179,5 @@ def _start_ros(arguments: list[str]) -> None:
             # What follows is a place in the source of ROS.
             reason = str(error).partition(', at /')[0]
             raise ConfigurationError(reason) from error
+    if _OWN_PORTS in rclpy.get_rmw_implementation_identifier():
+        check_ports(rclpy.get_default_context().get_domain_id())
