@@ -62,6 +62,8 @@ def test_keys_select_modes_and_q_leaves_nothing_behind(ros_graph):
     sim.wait_for('down refused: .*singular')
     sim.type('h')
     observer.spin_until(lambda: modes == ['gravity', 'home'], what='mode home')
+    sim.wait_for('(?m)^home')
+    assert sim.output.count('down refused') == 1
     sim.type('q')
     assert sim.wait(ENDS_WITHIN) == 0
     assert all(map(is_gone, pids.values()))

@@ -45,6 +45,8 @@ def keyboard(ros_graph) -> Process:
 def test_a_session_of_keys(ros_graph, keyboard):
     controller = ros_graph.start('controller')
     keyboard.wait_for(TABLE)
+    # A figure without a value, such as a posture, is not shown.
+    assert re.search(r'(?m)^k +down +task +translation 0 0 -0.05 *$', keyboard.output)
     keyboard.type('h')
     keyboard.wait_for('home refused: no state of the arm has arrived yet')
     source = StateSource(ros_graph.observer(), 'run')

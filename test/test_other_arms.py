@@ -5,13 +5,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import yaml
 from geometry_msgs.msg import PoseStamped
+from rcl_interfaces.srv import GetParameters
 from sensor_msgs.msg import JointState
 from session import Session
 from std_srvs.srv import Trigger
 
 from icir_control.dynamics import load_urdf, root_link, tip_link
 from icir_control.errors import ModelError
+from icir_control.share import share_directory
 
 DATA = Path(__file__).resolve().parent / 'data'
 ROBOTS = Path(sys.prefix) / 'lib' / f'python3.{sys.version_info.minor}' / 'site-packages'
@@ -110,6 +113,29 @@ def test_any_serial_arm_runs_by_its_urdf_alone(ros_graph, urdf, options, base):
     np.testing.assert_allclose(position(), goal, rtol=0, atol=0.01)
     sim.type('q')
     assert sim.wait(3.0) == 0
+
+
+@pytest.mark.parametrize(
+    ('urdf', 'modes'),
+    [
+        (DATA / 'six_axis.urdf', ['gravity', 'home', 'float', 'impedance', 'jog', 'hold']),
+        (share_directory() / 'urdf' / 'gen3_7dof.urdf', None),
+    ],
+    ids=['any arm', 'one that ships'],
+)
+def test_the_nodes_take_what_ships_for_a_model_that_is_given_alone(ros_graph, urdf, modes):
+    arguments = ('--ros-args', '-p', f'model:={urdf}')
+    controller = ros_graph.start('controller', *arguments)
+    bridge = ros_graph.start('bridge', *arguments, '-p', 'viewer:=none')
+    controller.wait_for('new start at .*in mode gravity')
+    observer = ros_graph.observer()
+    request = GetParameters.Request(names=['mode_names'])
+    answer = observer.call(GetParameters, 'controller/get_parameters', request)
+    shipped = yaml.safe_load((share_directory() / 'config' / 'gen3_7dof.yaml').read_text())
+    expected = modes or shipped['/**/controller']['ros__parameters']['mode_names']
+    assert list(answer.values[0].string_array_value) == expected
+    assert observer.call(Trigger, 'controller/modes/home').success
+    assert bridge.running
 
 
 def test_the_ends_of_an_arm_are_found_where_it_has_two():

@@ -8,12 +8,10 @@ import yaml
 
 from icir_control.errors import ConfigurationError, UnknownNameError
 from icir_control.nodes.model_file import find_model_file
+from icir_control.nodes.shipped import ANY_ARM
 from icir_control.share import PACKAGE, share_directory
 
 DEFAULT_ROBOT = 'gen3_6dof'
-ANY_ARM = 'any_arm'
-"""Parameters of an arm that is given by its URDF alone."""
-
 _BRIDGE = 'mujoco_bridge'
 
 

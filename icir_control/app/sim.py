@@ -83,7 +83,8 @@ def _serve_keys(console: Console, is_wanted: Callable[[], bool]) -> None:
     rclpy.init(args=log_arguments(), signal_handler_options=SignalHandlerOptions.NO)
     node = rclpy.create_node('keyboard')
     try:
-        Keyboard(node, sys.stdin, console).run(is_wanted)
+        # The log of the controller stands in the same terminal.
+        Keyboard(node, sys.stdin, console, shows_refusals=False).run(is_wanted)
     finally:
         node.destroy_node()
         rclpy.shutdown()

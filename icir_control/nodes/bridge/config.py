@@ -9,6 +9,7 @@ from icir_control.dynamics import Model, root_link, tip_link
 from icir_control.errors import ConfigurationError
 from icir_control.nodes.bridge.figures import FIGURES, PLANT_FIGURES
 from icir_control.nodes.parameters import Parameters
+from icir_control.nodes.shipped import shipped_parameters
 from icir_control.simulation import Plant
 
 
@@ -76,7 +77,7 @@ class BridgeConfig:
 
 
 def read_config(parameters: Parameters, model: Model) -> BridgeConfig:
-    """Declare the bridge's parameters and return their values.
+    """Declare the bridge's parameters and return their values; those not given are as shipped.
 
     Args:
         parameters: The node's parameters; `model` is declared already.
@@ -85,6 +86,7 @@ def read_config(parameters: Parameters, model: Model) -> BridgeConfig:
     Raises:
         ConfigurationError: A value is not valid, or a parameter is unknown.
     """
+    parameters.ship(shipped_parameters(model.name, 'mujoco_bridge'))
     for figure in FIGURES:
         parameters.declare(figure, nv=model.nv)
     for figure in PLANT_FIGURES:

@@ -6,12 +6,13 @@ from rclpy.node import Node
 
 from icir_control.control import Controller, Event
 from icir_control.dynamics import Model, load_urdf
-from icir_control.nodes.controller.configuration import declare_config, new_parameters
+from icir_control.nodes.controller.configuration import declare_config
 from icir_control.nodes.controller.new_start import StartDetector
 from icir_control.nodes.controller.requests import Requests
 from icir_control.nodes.controller.state_watch import StateWatch
 from icir_control.nodes.controller.telemetry import Telemetry
 from icir_control.nodes.model_file import MODEL, find_model_file
+from icir_control.nodes.parameters import Parameters
 from icir_control.nodes.process import StopRequest, collector_off
 from icir_control.nodes.publishers import Publishers
 from icir_control.nodes.transport import JointStatePublisher, JointStateSubscription, Waiter
@@ -42,7 +43,7 @@ class ControllerNode:
         """
         self._node = node = Node('controller')
         self._log = node.get_logger()
-        parameters = new_parameters(node)
+        parameters = Parameters(node)
         model = load_urdf(find_model_file(parameters.declare(MODEL)))
         config = declare_config(parameters, model)
         self._controller = Controller(model, config)

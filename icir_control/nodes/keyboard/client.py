@@ -27,8 +27,11 @@ SPEED = 'speed_scale'
 SPEEDS = (0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 1.0)
 """Shares of their own speed at which motions may run."""
 
+POSE = 'target pose'
+"""What is refused that is no mode."""
+
 _LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
-_REFUSED_POSE = 'target pose refused: '
+_REFUSED_POSE = f'{POSE} refused: '
 
 
 class ControllerClient:
@@ -50,7 +53,7 @@ class ControllerClient:
         *,
         learnt: Callable[[Mapping[str, Mode]], None],
         lost: Callable[[], None],
-        refused: Callable[[str], None],
+        refused: Callable[[str, str], None],
     ) -> None:
         """Prepare to find a controller.
 
@@ -59,7 +62,7 @@ class ControllerClient:
             controller: The controller's name, relative to the node's namespace.
             learnt: Called with the modes by key, each time they are learnt.
             lost: Called when the controller has ended.
-            refused: Called with the reason when it refuses a target pose.
+            refused: Called when it refuses a mode or a target pose, with what and why.
         """
         self.modes: Mapping[str, Mode] | None = None
         self.running = ''
@@ -116,14 +119,15 @@ class ControllerClient:
 
         Args:
             mode: One of `modes`.
-            told: Called with what has come of it, in words.
+            told: Called with what has come of it, in words, unless it is refused.
         """
 
         def show(response: Trigger.Response) -> None:
             if response.success:
                 self.running = mode.name
-            refused = '' if response.success else f'{mode.name} refused: '
-            told(refused + response.message)
+                told(response.message)
+            else:
+                self._refused(mode.name, response.message)
 
         def miss() -> None:
             told(f'{mode.name}: the {self._controller} does not answer')
@@ -202,7 +206,7 @@ class ControllerClient:
     def _read_log(self, message: Log) -> None:
         """Tell why a target pose was refused: a topic has no answer, but the log says it."""
         if message.name == self._logger and message.msg.startswith(_REFUSED_POSE):
-            self._refused(message.msg.removeprefix(_REFUSED_POSE))
+            self._refused(POSE, message.msg.removeprefix(_REFUSED_POSE))
 
     def _ask_for_values(self, future: Future) -> None:
         listed: ListParameters.Response = future.result()

@@ -10,7 +10,7 @@ from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rich.console import Console
 
-from icir_control.nodes.keyboard.client import ControllerClient
+from icir_control.nodes.keyboard.client import POSE, ControllerClient
 from icir_control.nodes.keyboard.jog import Jogger
 from icir_control.nodes.keyboard.keys import ROWS, Action, Jog, Row
 from icir_control.nodes.keyboard.modes import Mode, help_of, shadowed, table_of, takes_pose
@@ -38,6 +38,7 @@ class Keyboard:
         *,
         controller: str = CONTROLLER,
         rows: Sequence[Row] = ROWS,
+        shows_refusals: bool = True,
     ) -> None:
         """Put the parts together.
 
@@ -47,6 +48,8 @@ class Keyboard:
             console: Where the table and the answers go.
             controller: The controller's name, relative to the node's namespace.
             rows: The keyboard's own keys.
+            shows_refusals: Whether to say what the controller refuses; False where its log, which
+                says it too, is seen at the same place.
 
         Raises:
             NoTerminalError: The device is not a terminal.
@@ -59,7 +62,7 @@ class Keyboard:
             controller,
             learnt=self._show_modes,
             lost=self._show_loss,
-            refused=self._show_refused_jog,
+            refused=self._show_refusal if shows_refusals else lambda what, reason: None,
         )
         self._jogger = Jogger(node, controller)
         self._jogged = -ANSWER_TIMEOUT
@@ -146,9 +149,11 @@ class Keyboard:
         self._jogger.forget()
         self._say(f'the {self._controller} has ended; waiting for it ...')
 
-    def _show_refused_jog(self, reason: str) -> None:
-        """Say why a step was refused; the target of somebody else is not our business."""
-        if time.monotonic() - self._jogged < ANSWER_TIMEOUT:
+    def _show_refusal(self, what: str, reason: str) -> None:
+        """Say why something was refused; the target of somebody else is not our business."""
+        if what != POSE:
+            self._say(f'{what} refused: {reason}')
+        elif time.monotonic() - self._jogged < ANSWER_TIMEOUT:
             self._say(f'the step is refused: {reason}')
 
     def _say(self, words: str) -> None:

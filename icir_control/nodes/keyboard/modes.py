@@ -12,7 +12,7 @@ from icir_control.nodes.keyboard.keys import Row
 POSE_LAWS = ('task', 'impedance')
 """Laws that take a target pose."""
 
-SHOWN_FIGURES = 2  # of each mode; a law names first what matters most
+SHOWN_FIGURES = 2  # of each mode at most; a law names first what matters most
 
 
 @dataclass(frozen=True)
@@ -77,9 +77,9 @@ def table_of(modes: Mapping[str, Mode]) -> Table:
     for title in ('key', 'mode', 'law', 'figures'):
         table.add_column(title)
     for key, mode in modes.items():
-        shown = islice(mode.figures.items(), SHOWN_FIGURES)
-        figures = ', '.join(f'{name} {_words(value)}' for name, value in shown)
-        table.add_row(*map(Text, (key, mode.name, mode.law, figures)))
+        first = islice(mode.figures.items(), SHOWN_FIGURES)
+        shown = [f'{name} {words}' for name, value in first if (words := _words(value))]
+        table.add_row(*map(Text, (key, mode.name, mode.law, ', '.join(shown))))
     return table
 
 
