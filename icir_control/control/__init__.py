@@ -2,7 +2,8 @@
 
 from icir_control.control.arm import Arm
 from icir_control.control.config import ControllerConfig, Mode
-from icir_control.control.controller import Controller, Event
+from icir_control.control.controller import Controller
+from icir_control.control.event import Event
 from icir_control.control.figure import Figure
 from icir_control.control.global_figures import GLOBAL_FIGURES
 from icir_control.control.law import Law, Plan, Start, Tick

@@ -1,7 +1,6 @@
 """The controller: modes, their switching, and the tick that turns a state into a torque."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -9,44 +8,28 @@ from numpy.typing import ArrayLike, NDArray
 
 from icir_control.control.config import ControllerConfig, Mode
 from icir_control.control.engine import Engine
+from icir_control.control.event import Event
 from icir_control.control.guard import guarded
-from icir_control.control.kernels.record import TASK
 from icir_control.control.law import Law, Plan, Start
 from icir_control.control.laws.gravity import Gravity
+from icir_control.control.readout import Readout
 from icir_control.dynamics import Model
 from icir_control.errors import InvalidValueError, LawError, RefusedError
-from icir_control.spatial import SE3, Force, Motion, log3
-
-INSENSIBLE = 1e-3
-"""Share of the Jacobian's greatest singular value below which a wrench is not told by torques."""
+from icir_control.spatial import SE3, Force
 
 WRENCH_HOLD = 0.1
 """[s] of simulation time, after which a measured wrench counts no more."""
 
 
-@dataclass(frozen=True)
-class Event:
-    """Something that the user should hear of.
-
-    Attributes:
-        level: `info`, `warning` or `error`.
-        text: One sentence.
-    """
-
-    level: str
-    text: str
-
-
-class Controller:
+class Controller(Readout):
     """Runs one mode at a time; knows nothing of ROS.
 
     The order of use: `warm_up` once, `restart` with the first state, then `tick` with every
-    state, that one included; `select` and the targets between ticks.
+    state, that one included; `select` and the targets between ticks. What came of the last tick
+    is read as from any `Readout`.
 
     Attributes:
         config: What it runs; changed by `update`.
-        torque: (nv,) of the last tick, within the effort limits [N m or N].
-        torque_unsaturated: (nv,) the same before the limits.
     """
 
     def __init__(self, model: Model, config: ControllerConfig) -> None:
@@ -56,11 +39,9 @@ class Controller:
             model: Of the arm.
             config: Made for that model.
         """
+        super().__init__(Engine(config))
         self.config = config
         self._nv = model.nv
-        self._engine = Engine(config)
-        self.torque: NDArray[np.float64] = self._engine.record.torque
-        self.torque_unsaturated: NDArray[np.float64] = self._engine.record.torque_unsaturated
         # Where a configured mode cannot start, the arm is held up and its motion dies away.
         self._resting = Mode('', '', Gravity(config.arm, {'damping_rate': 2.0}))
         self._mode = self._resting
@@ -268,88 +249,3 @@ class Controller:
         """Hold the arm up and let its motion die away, from the measured state."""
         self._mode = self._resting
         self._engine.install(self._resting.law, self._engine.start(measured=True), Plan())
-
-    # --- Results of the last tick ---------------------------------------------------------
-
-    @property
-    def position_reference(self) -> NDArray[np.float64]:
-        """(nv,) where the arm should be; where it is, in a mode without a joint reference."""
-        return self._engine.position_reference
-
-    @property
-    def velocity_reference(self) -> NDArray[np.float64]:
-        """(nv,) how it should move; how it moves, in a mode without a joint reference."""
-        return self._engine.velocity_reference
-
-    @property
-    def has_joint_reference(self) -> bool:
-        """Whether the running mode has a reference for the joints."""
-        return self._engine.has_joint_reference
-
-    @property
-    def tracking_error(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Reference minus state of the joints, position and velocity, each (nv,)."""
-        engine = self._engine
-        return engine.position_reference - engine.q, engine.velocity_reference - engine.v
-
-    @property
-    def tool_error(self) -> Motion:
-        """From the end effector to its reference in base axes [m, rad]; rotation as a vector."""
-        current, reference = self.current_pose, self.reference_pose
-        way = reference.translation - current.translation
-        return Motion(way, log3(reference.rotation @ current.rotation.T))
-
-    @property
-    def current_pose(self) -> SE3:
-        """T_base_tool of the end effector."""
-        return self._engine.current_pose
-
-    @property
-    def reference_pose(self) -> SE3:
-        """T_base_tool that the end effector should have; what it has, where there is none."""
-        return self._engine.reference_pose
-
-    @property
-    def saturated(self) -> NDArray[np.bool_]:
-        """(nv,) which joints were asked for more than their effort limit."""
-        return np.abs(self.torque_unsaturated) > self.config.arm.model.effort_limit
-
-    @property
-    def rate_limited(self) -> bool:
-        """Whether the last torque was held back by the rate limit."""
-        return bool(self._engine.record.rate_limited)
-
-    @property
-    def torque_terms(self) -> dict[str, NDArray[np.float64]]:
-        """The parts of the torque by name, each (nv,); they add up to `torque`."""
-        return self._engine.torque_terms
-
-    @property
-    def path_limited(self) -> bool:
-        """Whether the joints cannot keep up with the path of the tool at present."""
-        return bool(self._engine.record.limited) and self._engine.record.law == TASK
-
-    @property
-    def smallest_singular_value(self) -> float:
-        """Of the end-effector Jacobian, metres and radians mixed."""
-        return float(self._engine.record.smallest_singular_value)
-
-    @property
-    def disturbance(self) -> NDArray[np.float64]:
-        """(nv,) torque on the arm that the model does not explain, by the observer [N m or N]."""
-        return self._engine.record.disturbance
-
-    @property
-    def disturbance_wrench(self) -> NDArray[np.float64]:
-        """(6,) at the end effector, LOCAL, linear first, that explains the disturbance best.
-
-        The least f with the least |J^T f - r|; directions in which the arm cannot feel a wrench,
-        at a singularity, count as none.
-        """
-        record = self._engine.record
-        return np.linalg.lstsq(record.jacobian.T, record.disturbance, rcond=INSENSIBLE)[0]
-
-    @property
-    def cancels_disturbance(self) -> bool:
-        """Whether the running mode cancels what the observer estimates."""
-        return self.config.observer_gain > 0.0 and bool(self._engine.record.feeds_back)

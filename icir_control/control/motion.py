@@ -4,8 +4,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from icir_control.control.arm import Arm
-from icir_control.control.kernels.follow import ARRIVED, OUTSIDE
 from icir_control.control.kernels.record import REHEARSE, TASK, install_path, install_start
+from icir_control.control.kernels.rehearsal import ARRIVED, OUTSIDE
 from icir_control.control.law import Plan, Start
 from icir_control.errors import RefusedError
 from icir_control.spatial import SE3

@@ -6,9 +6,8 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from icir_control.errors import UnknownNameError
 from icir_control.trajectory import kernels
-from icir_control.trajectory.profile import PROFILES
+from icir_control.trajectory.profile import find_profile
 
 
 @dataclass(frozen=True)
@@ -50,9 +49,7 @@ class JointTrajectory:
             UnknownNameError: A profile that does not exist.
             InvalidValueError: A duration that is not positive, or arrays that do not match.
         """
-        if profile not in PROFILES:
-            raise UnknownNameError('profile', profile, PROFILES)
-        return cls(start_time, duration, PROFILES[profile](start, velocity, goal, duration))
+        return cls(start_time, duration, find_profile(profile)(start, velocity, goal, duration))
 
     def position(self, time: float) -> NDArray[np.float64]:
         """Return q(t), (nv,) [rad or m]; before the start extrapolated, after the end at rest."""

@@ -6,10 +6,9 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from icir_control.errors import UnknownNameError
 from icir_control.spatial import SE3, Motion, log3
 from icir_control.trajectory import kernels
-from icir_control.trajectory.profile import PROFILES, stop
+from icir_control.trajectory.profile import find_profile, stop
 
 
 @dataclass(frozen=True)
@@ -56,14 +55,12 @@ class SE3Trajectory:
             UnknownNameError: A profile that does not exist.
             InvalidValueError: A duration that is not positive.
         """
-        if profile not in PROFILES:
-            raise UnknownNameError('profile', profile, PROFILES)
         turn = log3(start.rotation.T @ goal.rotation)
         return cls(
             start_time,
             duration,
             start,
-            PROFILES[profile](
+            find_profile(profile)(
                 np.concatenate([start.translation, np.zeros(3)]),
                 _first_rate(start, twist),
                 np.concatenate([goal.translation, turn]),

@@ -11,15 +11,10 @@ from icir_control.compiled import kernel, part
 from icir_control.control.kernels.linear import (
     cholesky,
     cholesky_solve,
-    clear,
-    copy,
-    product,
-    rows_product,
     smallest_singular_value,
-    transpose_product,
 )
 from icir_control.dynamics.kernels import placement_terms
-from icir_control.spatial.kernels import log3, mat_t_mat
+from icir_control.spatial.kernels import log3, mat_mat_t, mat_t_mat, mat_t_vec, mat_vec
 from icir_control.trajectory.kernels import pose_at, pose_rates_at
 
 NEWTON_STEPS = 2
@@ -39,9 +34,6 @@ WAITING_DISTANCE = 0.02
 
 REACH = 0.05
 """[m, rad] A longer way back to the path is taken as this long."""
-
-LOST, OUTSIDE, STUCK, ARRIVED = range(4)
-"""How a rehearsal ends: no solution, past a position limit, at rest elsewhere, at the goal."""
 
 
 @kernel
@@ -106,8 +98,8 @@ def _move_in_null_space(record: np.record) -> None:
         z = record.posture_rate * (record.posture[i] - record.q_reference[i])
         limit = 0.5 * record.velocity_limit[i]
         w[i] = min(max(z, -limit), limit) - record.v_reference[i]
-    rows_product(J, J, A)
-    product(J, w, y)
+    mat_mat_t(J, J, A)
+    mat_vec(J, w, y)
     if not cholesky(A):
         return
     cholesky_solve(A, y)
@@ -128,11 +120,11 @@ def _newton(dynamics: np.ndarray, record: np.record) -> bool:
     for _ in range(NEWTON_STEPS):
         placement_terms(dynamics, q, record.frame, pose, J)
         pose_error(pose, record.goal_pose, record.turn, record.six)
-        rows_product(J, J, L)
+        mat_mat_t(J, J, L)
         if not cholesky(L):
             return False
         cholesky_solve(L, record.six)
-        transpose_product(J, record.six, record.joints)
+        mat_t_vec(J, record.six, record.joints)
         for i in range(q.shape[0]):
             q[i] += record.joints[i]
     return True
@@ -176,13 +168,13 @@ def _step_towards(record: np.record, now: float, sigma: float) -> None:
         goal[i] = record.path_rate * goal[i] + back * error[i]
     ratio = min(sigma / record.singularity, 1.0)
     damping = record.singularity_damping**2 * (1.0 - ratio * ratio) * min(off / 0.01, 1.0) + 1e-8
-    rows_product(J, J, A)
+    mat_mat_t(J, J, A)
     for i in range(6):
         A[i, i] += damping
     cholesky(A)
     cholesky_solve(A, goal)
     u = record.joints
-    transpose_product(J, goal, u)
+    mat_t_vec(J, goal, u)
     share = 1.0
     for i in range(n):
         share = min(share, record.velocity_limit[i] / max(abs(u[i]), 1e-12))
@@ -212,48 +204,3 @@ def _adapt_rate(record: np.record) -> None:
         off = record.off_path / WAITING_DISTANCE
         wanted /= 1.0 + off * off
     ramp_rate(record, wanted)
-
-
-@part
-def rehearse(dynamics: np.ndarray, record: np.record) -> None:
-    """Run a motion along a pose path to its end without moving the arm.
-
-    Args:
-        dynamics: The buffer of a `Data`.
-        record: At the start of the path; it moves. Its `lowest` and `highest` are the position
-            limits that hold. Its `outcome` then tells how it ends (LOST, ...), the joint that is
-            past its limit and where it would be, the time that it takes [s], the smallest
-            singular value on the way, the distance that is left to the path [m, rad].
-    """
-    lower, upper, outcome = record.lowest, record.highest, record.outcome
-    n, h = lower.shape[0], record.period
-    longest = 3.0 * record.duration / record.speed_scale + 10.0
-    still = 0.0
-    time = 0.0
-    clear(outcome)
-    outcome[4] = np.inf
-    while time < longest:
-        follow_pose_path(dynamics, record)
-        time += h
-        outcome[3] = time
-        outcome[4] = min(outcome[4], record.reference_singular_value)
-        fastest = 0.0
-        for i in range(n):
-            if not lower[i] <= record.q_after[i] <= upper[i]:
-                outcome[0] = OUTSIDE
-                outcome[1] = i
-                outcome[2] = record.q_after[i]
-                return
-            fastest = max(fastest, abs(record.q_after[i] - record.q_reference[i]) / h)
-        copy(record.q_reference, record.q_before)
-        copy(record.q_after, record.q_reference)
-        at_goal = record.path_time >= record.duration and record.off_path < 1e-6
-        # The posture of a redundant arm may take its time, the tool is there.
-        if at_goal and (n > 6 or fastest < 1e-4):
-            outcome[0] = ARRIVED
-            return
-        still = still + h if fastest < 1e-3 and record.limited else 0.0
-        if still > 0.3:
-            break
-    outcome[0] = STUCK
-    outcome[5] = record.off_path

@@ -1,8 +1,12 @@
-"""Small dense linear algebra for the hot path: numba's own needs SciPy and costs more."""
+"""Small dense linear algebra for the hot path: numba's own needs SciPy and costs more.
+
+Products of matrices are those of `icir_control.spatial.kernels`.
+"""
 
 import numpy as np
 
 from icir_control.compiled import kernel
+from icir_control.spatial.kernels import mat_mat_t
 
 ITERATIONS = 40
 """Of the inverse iteration, at most; started from its last result it takes one or two."""
@@ -96,37 +100,6 @@ def solve(A: np.ndarray, x: np.ndarray) -> None:
 
 
 @kernel
-def product(A: np.ndarray, x: np.ndarray, y: np.ndarray) -> None:
-    """Write y = A x."""
-    for i in range(A.shape[0]):
-        total = 0.0
-        for j in range(A.shape[1]):
-            total += A[i, j] * x[j]
-        y[i] = total
-
-
-@kernel
-def transpose_product(A: np.ndarray, x: np.ndarray, y: np.ndarray) -> None:
-    """Write y = A^T x."""
-    for j in range(A.shape[1]):
-        total = 0.0
-        for i in range(A.shape[0]):
-            total += A[i, j] * x[i]
-        y[j] = total
-
-
-@kernel
-def rows_product(A: np.ndarray, B: np.ndarray, C: np.ndarray) -> None:
-    """Write C = A B^T."""
-    for i in range(A.shape[0]):
-        for j in range(B.shape[0]):
-            total = 0.0
-            for k in range(A.shape[1]):
-                total += A[i, k] * B[j, k]
-            C[i, j] = total
-
-
-@kernel
 def smallest_singular_value(
     J: np.ndarray, direction: np.ndarray, L: np.ndarray, y: np.ndarray
 ) -> float:
@@ -141,7 +114,7 @@ def smallest_singular_value(
         L: (6, 6) scratch.
         y: (6,) scratch.
     """
-    rows_product(J, J, L)
+    mat_mat_t(J, J, L)
     if not cholesky(L):
         return 0.0
     growth = 0.0

@@ -10,14 +10,8 @@ from icir_control.control.kernels.estimate import (
     send,
     step_plant,
 )
-from icir_control.control.kernels.follow import rehearse
-from icir_control.control.kernels.laws import (
-    float_law,
-    gravity_law,
-    impedance_law,
-    joint_law,
-    task_law,
-)
+from icir_control.control.kernels.impedance import impedance_law
+from icir_control.control.kernels.laws import float_law, gravity_law, joint_law, task_law
 from icir_control.control.kernels.limits import keep_off_limits, limit_torque
 from icir_control.control.kernels.linear import (
     clear,
@@ -38,6 +32,7 @@ from icir_control.control.kernels.record import (
     TICK,
 )
 from icir_control.control.kernels.reference import advance_reference, look_ahead
+from icir_control.control.kernels.rehearsal import rehearse
 from icir_control.dynamics.kernels import frame_terms, mass_matrix_of, nle_of, terms
 
 GAIN_TIME = 0.02

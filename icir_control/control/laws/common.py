@@ -1,9 +1,15 @@
 """Figures that several laws share, and what a stiff task needs."""
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 
 from icir_control.control.figure import Figure
 from icir_control.control.kernels.record import FEED_FORWARD
+from icir_control.control.law import Law, Plan, Start
+from icir_control.control.motion import plan_pose_motion
+from icir_control.spatial import SE3
 from icir_control.trajectory import PROFILES
 
 DURATION = Figure(
@@ -62,7 +68,25 @@ STOP_TIME = Figure(
 )
 
 
-def write_singularity(record: np.record, threshold: float, damping: float) -> None:
-    """Write how a law treats singularities."""
-    record.singularity = threshold
-    record.singularity_damping = damping
+def write_singularity(record: np.record, figures: Mapping[str, Any]) -> None:
+    """Write how a law of these figures treats singularities."""
+    record.singularity = figures['singularity_threshold']
+    record.singularity_damping = figures['singularity_damping']
+
+
+def plan_to_pose(law: Law, start: Start, goal: SE3) -> Plan:
+    """Plan a straight motion of the end effector to a pose, T_world_tool, by a law's figures.
+
+    Raises:
+        RefusedError: As `plan_pose_motion`.
+    """
+    figures = law.figures
+    return plan_pose_motion(
+        law.arm,
+        start,
+        goal,
+        figures['duration'],
+        figures['profile'],
+        figures['singularity_threshold'],
+        figures['singularity_damping'],
+    )

@@ -47,6 +47,4 @@ class Float(Law):
     def write(self, record: np.record) -> None:
         """Write the damping and the treatment of singularities."""
         record.damping_rate_goal[:] = self.figures['damping_rate']
-        write_singularity(
-            record, self.figures['singularity_threshold'], self.figures['singularity_damping']
-        )
+        write_singularity(record, self.figures)

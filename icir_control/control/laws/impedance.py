@@ -15,9 +15,9 @@ from icir_control.control.laws.common import (
     SINGULARITY,
     SINGULARITY_DAMPING,
     STOP_TIME,
+    plan_to_pose,
     write_singularity,
 )
-from icir_control.control.motion import plan_pose_motion
 from icir_control.errors import ConfigurationError
 from icir_control.spatial import SE3
 from icir_control.trajectory import SE3Trajectory
@@ -122,16 +122,7 @@ class Impedance(Law):
 
     def plan_pose(self, start: Start, goal: SE3) -> Plan:
         """Move the rest pose; the arm follows as softly as it is set."""
-        figures = self.figures
-        return plan_pose_motion(
-            self.arm,
-            start,
-            goal,
-            figures['duration'],
-            figures['profile'],
-            figures['singularity_threshold'],
-            figures['singularity_damping'],
-        )
+        return plan_to_pose(self, start, goal)
 
     def write(self, record: np.record) -> None:
         """Write stiffness, damping and axes."""
@@ -147,6 +138,4 @@ class Impedance(Law):
         if len(inertia):
             record.desired_inertia[:] = inertia
         record.axes[:] = self.arm.T_world_base.rotation
-        write_singularity(
-            record, self.figures['singularity_threshold'], self.figures['singularity_damping']
-        )
+        write_singularity(record, self.figures)

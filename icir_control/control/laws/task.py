@@ -15,9 +15,9 @@ from icir_control.control.laws.common import (
     PROFILE,
     SINGULARITY,
     SINGULARITY_DAMPING,
+    plan_to_pose,
     write_singularity,
 )
-from icir_control.control.motion import plan_pose_motion
 from icir_control.errors import ConfigurationError
 from icir_control.spatial import SE3
 
@@ -85,16 +85,7 @@ class Task(Law):
 
     def plan_pose(self, start: Start, goal: SE3) -> Plan:
         """Go to a pose."""
-        figures = self.figures
-        return plan_pose_motion(
-            self.arm,
-            start,
-            goal,
-            figures['duration'],
-            figures['profile'],
-            figures['singularity_threshold'],
-            figures['singularity_damping'],
-        )
+        return plan_to_pose(self, start, goal)
 
     def write(self, record: np.record) -> None:
         """Write the feed-forward and the treatment of singularities."""
@@ -103,4 +94,4 @@ class Task(Law):
         record.posture_rate = figures['posture_rate'] if len(self.posture) else 0.0
         if len(self.posture):
             record.posture[:] = self.posture
-        write_singularity(record, figures['singularity_threshold'], figures['singularity_damping'])
+        write_singularity(record, figures)
