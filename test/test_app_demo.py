@@ -9,9 +9,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import yaml
 from matplotlib.image import imread
 
 from icir_control.app.plan import PHASES
+from icir_control.share import share_directory
 
 COMMAND = (str(Path(sys.executable).parent / 'icir_control'), 'demo')
 PLOTS = ('joint_tracking.png', 'task_tracking.png', 'torque.png')
@@ -46,13 +48,18 @@ def test_it_passes_and_says_so(run):
 def test_every_mode_of_the_configuration_has_its_figures(run):
     _, report, _ = run
     modes = report['modes']
-    assert set(modes) == {'gravity', 'home', 'ready', 'down', 'float', 'impedance'}
+    shipped = yaml.safe_load((share_directory() / 'config' / 'gen3_6dof.yaml').read_text())
+    assert set(modes) == set(shipped['/**/controller']['ros__parameters']['mode_names'])
     for mode in ('home', 'ready'):
         assert 0.0 < modes[mode]['peak_joint_error_rad'] < 20e-6
         assert 0.0 < modes[mode]['rms_joint_error_rad'] <= modes[mode]['peak_joint_error_rad']
-    assert modes['down']['peak_position_error_m'] < 3e-6
-    assert modes['down']['peak_rotation_error_rad'] < 1e-4
-    assert modes['down']['final_position_error_m'] < 50e-6
+    for mode in ('down', 'jog'):
+        assert modes[mode]['peak_position_error_m'] < 3e-6
+        assert modes[mode]['peak_rotation_error_rad'] < 1e-4
+        assert modes[mode]['final_position_error_m'] < 50e-6
+    assert modes['hold']['peak_joint_error_rad'] < 20e-6
+    for mode in ('gravity', 'hold'):
+        assert modes[mode]['drift_rad'] < 1e-6
     assert 0.015 < modes['float']['displacement_m'] < 0.25
     assert modes['float']['rotation_error_rad'] < 5e-3
     assert modes['impedance']['displacement_m'] == pytest.approx(5.0 / 500.0, rel=0.05)

@@ -27,7 +27,9 @@ PHASES = (
     Phase('gravity', 0.0, 0.1),
     Phase('home', 0.1, 2.3),
     Phase('down', 2.3, 4.5),
-    Phase('float', 4.5, 5.5, (Push(4.6, 0.5, 0, 10.0),)),
+    Phase('jog', 4.5, 4.8),
+    Phase('float', 4.8, 5.4, (Push(4.9, 0.5, 0, 10.0),)),
+    Phase('hold', 5.4, 6.2),
 )
 
 
@@ -96,8 +98,8 @@ def value_of(figures, mode, name):
 def test_a_run_as_it_should_be_passes(recording, config):
     figures = measured(recording, config)
     assert has_passed(figures), figures
-    assert recording.steps == 5500
-    assert recording.real_time_factor == pytest.approx(5.5 / 2.0)
+    assert recording.steps == 6200
+    assert recording.real_time_factor == pytest.approx(6.2 / 2.0)
 
 
 def test_the_reference_is_the_cubic_of_the_tutorial(recording, config):
@@ -115,6 +117,18 @@ def test_the_reference_is_the_cubic_of_the_tutorial(recording, config):
         way = np.array([0.0, 0.0, -0.05]) if goal is None else goal - reference[0]
         expected = reference[0] + (3.0 * u**2 - 2.0 * u**3) * way
         np.testing.assert_allclose(reference, expected, atol=1e-13)
+
+
+def test_hold_brings_a_moving_arm_to_rest_in_time_and_there_it_stays(recording, config):
+    figures = measured(recording, config)
+    start, halt = 5400, 5900
+    assert np.abs(recording.velocity[start]).max() > 0.1
+    assert np.abs(recording.velocity[halt:]).max() < 1e-5
+    assert value_of(figures, 'hold', 'drift_rad') < 1e-6
+    moved = recording.position.copy()
+    moved[6000:] += 2e-6
+    figures = measured(replace(recording, position=moved), config)
+    assert value_of(figures, 'hold', 'drift_rad') == pytest.approx(2e-6, rel=0.1)
 
 
 def test_the_controllers_own_reference_is_the_same(recording, config):
@@ -146,7 +160,7 @@ def test_a_second_run_fills_the_gaps_of_the_first(recording):
     for name in ('time', 'position', 'velocity', 'effort'):
         np.testing.assert_array_equal(getattr(united, name), getattr(recording, name))
     assert without(10, 20).united(without(10)).lost == 1
-    assert without(10, 5499, 5500).lost == 3
+    assert without(10, 6199, 6200).lost == 3
 
 
 def test_a_second_run_that_differs_in_a_bit_is_seen(recording):
@@ -160,6 +174,8 @@ def test_an_arm_that_does_not_get_the_torque_is_out_of_bounds(robot, config):
     figures = measured(simulated(robot, config, plant_torque=lambda tau: 0.9 * tau), config)
     assert value_of(figures, 'home', 'peak_joint_error_rad') > 20e-6
     assert value_of(figures, 'down', 'peak_position_error_m') > 3e-6
+    assert value_of(figures, 'jog', 'peak_position_error_m') > 3e-6
+    assert value_of(figures, 'hold', 'peak_joint_error_rad') > 20e-6
     assert value_of(figures, 'run', 'command_difference_nm') > 1e-3
     assert not has_passed(figures)
 
@@ -209,11 +225,11 @@ def test_the_report_says_what_could_not_be_measured(tmp_path, recording):
     report = json.loads(path.read_text())
     assert report['passed'] is False
     assert report['modes'] == {'home': {'ran': None}}
-    assert report['steps'] == 5500
+    assert report['steps'] == 6200
 
 
 def test_the_schedule_leaves_the_first_phase_to_the_controller():
-    assert schedule_of(PHASES) == ['0.1 home', '2.3 down', '4.5 float']
+    assert schedule_of(PHASES) == ['0.1 home', '2.3 down', '4.5 jog', '4.8 float', '5.4 hold']
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from icir_control.app.plan import Push
 from icir_control.app.recording import Recording
 from icir_control.app.replay import Replay
 from icir_control.control import Law
-from icir_control.control.laws import Float, Gravity, Impedance, Joint, Task
+from icir_control.control.laws import Float, Gravity, Hold, Impedance, Joint, Task
 
 
 @dataclass(frozen=True)
@@ -56,8 +56,7 @@ def run_figures(recording: Recording, replay: Replay) -> list[Figure]:
 
 
 def _gravity(part: Part) -> Iterator[Figure]:
-    q = part.position
-    yield Figure('drift_rad', float(np.max(np.abs(q - q[0]))), 1e-6)
+    yield _drift(part.position)
 
 
 def _joint(part: Part) -> Iterator[Figure]:
@@ -67,6 +66,13 @@ def _joint(part: Part) -> Iterator[Figure]:
     yield Figure('rms_joint_error_rad', float(np.sqrt(np.mean(error**2))), 20e-6)
     final = part.position[-1] - goal
     yield Figure('final_joint_error_rad', float(np.max(np.abs(final))), 1e-4)
+
+
+def _hold(part: Part) -> Iterator[Figure]:
+    """Compare the way to a halt with the planned one; from then on the arm must stand."""
+    yield Figure('peak_joint_error_rad', float(np.max(np.abs(part.joint_error))), 20e-6)
+    halt = row_at(part.time, part.phase.start + part.mode.law.figures['stop_time'])
+    yield _drift(part.position[halt:])
 
 
 def _task(part: Part) -> Iterator[Figure]:
@@ -106,10 +112,16 @@ def _impedance(part: Part) -> Iterator[Figure]:
 _BY_LAW: dict[type[Law], Callable[[Part], Iterator[Figure]]] = {
     Gravity: _gravity,
     Joint: _joint,
+    Hold: _hold,
     Task: _task,
     Float: _float,
     Impedance: _impedance,
 }
+
+
+def _drift(q: NDArray[np.float64]) -> Figure:
+    """Return how far an arm that should stand has moved, from its positions (n, nv)."""
+    return Figure('drift_rad', float(np.max(np.abs(q - q[0]))), 1e-6)
 
 
 def _spring_deflection(

@@ -15,10 +15,10 @@ from icir_control.app.plan import Phase
 from icir_control.app.recording import Recording
 from icir_control.app.replay import Replay
 from icir_control.control import Arm, ControllerConfig, Mode
-from icir_control.control.laws import Joint, Task
+from icir_control.control.laws import Hold, Joint, Task
 from icir_control.dynamics import forward_kinematics, frame_placement, frame_velocity
 from icir_control.spatial import SE3, log3
-from icir_control.trajectory import JointTrajectory, SE3Trajectory
+from icir_control.trajectory import JointTrajectory, SE3Trajectory, stop
 
 
 @dataclass(frozen=True)
@@ -65,16 +65,16 @@ class Part:
     def position_reference(self) -> NDArray[np.float64]:
         """(n, nv) where the joints should have been [rad or m]."""
         first, figures = self.rows.start, self.mode.law.figures
-        if not isinstance(self.mode.law, Joint):
+        time = self.recording.time[first]
+        q, v = self.replay.position_reference[first], self.replay.velocity_reference[first]
+        if isinstance(self.mode.law, Joint):
+            goal, seconds = np.deg2rad(figures['target_deg']), figures['duration']
+            path = JointTrajectory.to_rest(time, seconds, q, v, goal, profile=figures['profile'])
+        elif isinstance(self.mode.law, Hold):
+            seconds = figures['stop_time']
+            path = JointTrajectory(time, seconds, stop(q, v, seconds))
+        else:
             return self.replay.position_reference[self.rows]
-        path = JointTrajectory.to_rest(
-            self.recording.time[first],
-            figures['duration'],
-            self.replay.position_reference[first],
-            self.replay.velocity_reference[first],
-            np.deg2rad(figures['target_deg']),
-            profile=figures['profile'],
-        )
         return np.array([path.position(time) for time in self.time])
 
     @cached_property

@@ -50,7 +50,8 @@ class Phase:
     pushes: tuple[Push, ...] = ()
 
 
-# Down starts from home, and float comes last: where it ends nobody need know.
+# Down starts from home, jog holds where down has ended, and hold stops an arm that is pushed.
+# What comes after float is last: where it ends nobody need know.
 PHASES = (
     Phase('gravity', 0.0, 1.5),
     Phase('home', 1.5, 4.0),
@@ -61,8 +62,10 @@ PHASES = (
         (Push(4.5, 2.0, 0, 5.0), Push(7.5, 2.0, 1, 5.0), Push(10.5, 2.0, 2, 5.0)),
     ),
     Phase('down', 14.0, 16.5),
-    Phase('ready', 16.5, 19.0),
-    Phase('float', 19.0, 22.0, (Push(19.5, 1.0, 0, 10.0),)),
+    Phase('jog', 16.5, 17.5),
+    Phase('ready', 17.5, 20.0),
+    Phase('float', 20.0, 21.5, (Push(20.5, 1.0, 0, 10.0),)),
+    Phase('hold', 21.5, 23.0),
 )
 
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from icir_control.app.figures import figures_of
 from icir_control.app.parts import Part
-from icir_control.control.laws import Float, Impedance, Joint, Task
+from icir_control.control.laws import Float, Hold, Impedance, Joint, Task
 from icir_control.errors import ConfigurationError
 
 _WIDTH = 10.0  # inch
@@ -94,7 +94,7 @@ def _joint_tracking(figure: Figure, parts: Sequence[Part]) -> None:
     for part in filter(_tracks, parts):
         reference = np.rad2deg(part.position_reference)
         above.plot(part.time, reference, **_REFERENCE)
-        if type(part.mode.law) is Joint:
+        if type(part.mode.law) in (Joint, Hold):
             error = np.max(np.abs(part.joint_error), axis=1)
             below.plot(part.time, _envelope(error), color=_COLOURS[0])
             _draw_bound(below, part, 'peak_joint_error_rad')

@@ -8,8 +8,7 @@ import yaml
 
 from icir_control.errors import ConfigurationError, UnknownNameError
 from icir_control.nodes.model_file import find_model_file
-from icir_control.nodes.shipped import ANY_ARM
-from icir_control.share import PACKAGE, share_directory
+from icir_control.share import ANY_ARM, PACKAGE, share_directory
 
 DEFAULT_ROBOT = 'gen3_6dof'
 _BRIDGE = 'mujoco_bridge'

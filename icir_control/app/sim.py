@@ -5,8 +5,6 @@ import sys
 import time
 from collections.abc import Callable
 
-import rclpy
-from rclpy.signals import SignalHandlerOptions
 from rich.console import Console
 
 from icir_control.app.children import Children
@@ -19,7 +17,6 @@ from icir_control.app.session import (
     ros_arguments,
     stay_on_this_machine,
 )
-from icir_control.nodes.keyboard import Keyboard
 from icir_control.nodes.process import StopRequest, log_arguments
 
 _LOOK_PERIOD = 0.1  # s between two looks at the children, where there is no keyboard
@@ -80,6 +77,12 @@ def simulate(
 
 def _serve_keys(console: Console, is_wanted: Callable[[], bool]) -> None:
     """Serve the keys until one says quit, a signal comes or nobody wants them any more."""
+    # So late, because both nodes are starting meanwhile.
+    import rclpy
+    from rclpy.signals import SignalHandlerOptions
+
+    from icir_control.nodes.keyboard import Keyboard
+
     rclpy.init(args=log_arguments(), signal_handler_options=SignalHandlerOptions.NO)
     node = rclpy.create_node('keyboard')
     try:
