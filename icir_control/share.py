@@ -7,6 +7,9 @@ from icir_control.errors import UnknownNameError
 
 PACKAGE = 'icir_control'
 
+ANY_ARM = 'any_arm'
+"""Name of the parameter file for an arm that is given by its URDF alone."""
+
 
 def share_directory() -> Path:
     """Return the folder that holds `urdf/`, `config/` and `launch/`.

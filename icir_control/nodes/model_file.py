@@ -2,18 +2,8 @@
 
 from pathlib import Path
 
-from icir_control.control.figure import Figure
 from icir_control.errors import ConfigurationError, UnknownNameError
 from icir_control.share import PACKAGE, share_directory
-
-MODEL = Figure(
-    'model',
-    'string',
-    'package://icir_control/urdf/gen3_6dof.urdf',
-    description='path or package:// URI of the URDF',
-    running=False,
-)
-"""The parameter, the same in every node."""
 
 _SCHEME = 'package://'
 

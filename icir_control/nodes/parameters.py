@@ -12,6 +12,15 @@ from icir_control.control.figure import Figure
 from icir_control.errors import ConfigurationError, IcirError
 from icir_control.nodes.descriptor import TYPES, descriptor_of, ros_value
 
+MODEL = Figure(
+    'model',
+    'string',
+    'package://icir_control/urdf/gen3_6dof.urdf',
+    description='path or package:// URI of the URDF',
+    running=False,
+)
+"""The parameter that both nodes have."""
+
 
 class Parameters:
     """Declares figures as parameters of a node and keeps their values.

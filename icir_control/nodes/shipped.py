@@ -5,10 +5,7 @@ from typing import Any
 import yaml
 
 from icir_control.nodes.parameters import flatten
-from icir_control.share import share_directory
-
-ANY_ARM = 'any_arm'
-"""Parameters of an arm that is given by its URDF alone."""
+from icir_control.share import ANY_ARM, share_directory
 
 
 def shipped_parameters(robot: str, node: str) -> dict[str, Any]:

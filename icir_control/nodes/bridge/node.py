@@ -19,8 +19,8 @@ from icir_control.nodes.bridge.self_check import check_model
 from icir_control.nodes.bridge.services import SimulationServices
 from icir_control.nodes.bridge.stepper import Stepper
 from icir_control.nodes.bridge.wrench import WrenchInput
-from icir_control.nodes.model_file import MODEL, find_model_file
-from icir_control.nodes.parameters import Parameters
+from icir_control.nodes.model_file import find_model_file
+from icir_control.nodes.parameters import MODEL, Parameters
 from icir_control.nodes.process import StopRequest, collector_off
 from icir_control.nodes.transport import JointStatePublisher, JointStateSubscription, Waiter
 from icir_control.simulation import World, open_viewer

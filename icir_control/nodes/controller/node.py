@@ -11,8 +11,8 @@ from icir_control.nodes.controller.new_start import StartDetector
 from icir_control.nodes.controller.requests import Requests
 from icir_control.nodes.controller.state_watch import StateWatch
 from icir_control.nodes.controller.telemetry import Telemetry
-from icir_control.nodes.model_file import MODEL, find_model_file
-from icir_control.nodes.parameters import Parameters
+from icir_control.nodes.model_file import find_model_file
+from icir_control.nodes.parameters import MODEL, Parameters
 from icir_control.nodes.process import StopRequest, collector_off
 from icir_control.nodes.publishers import Publishers
 from icir_control.nodes.transport import JointStatePublisher, JointStateSubscription, Waiter
