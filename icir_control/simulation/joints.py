@@ -1,10 +1,15 @@
 """The joints of a world: their order, their limits, and what is valid for them."""
 
+import math
+
 import mujoco
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from icir_control.errors import InvalidValueError, ModelError, UnknownNameError
+
+LARGEST_INPUT = 1e9
+"""MuJoCo takes a larger command for a fault and puts zero in its place [N m or N]."""
 
 
 class Joints:
@@ -80,6 +85,22 @@ class Joints:
                 f'a value from {self.lower[first]:g} to {self.upper[first]:g}',
             )
         return q
+
+    def input(self, torque: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return a command of any size within what MuJoCo takes: (nv,) [N m or N].
+
+        Args:
+            torque: (nv,) [N m or N].
+
+        Raises:
+            InvalidValueError: A wrong shape, or a value that is not finite.
+        """
+        if torque.shape != self.shape:
+            raise InvalidValueError('torque', torque.tolist(), f'{self.shape[0]} numbers')
+        for name, value in zip(self.names, torque.tolist(), strict=True):
+            if not math.isfinite(value):
+                raise InvalidValueError(f'torque of joint {name!r}', value, 'a finite number')
+        return np.clip(torque, -LARGEST_INPUT, LARGEST_INPUT)
 
     def bounded(self, torque: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return a torque within the effort limits: (nv,) [N m or N]."""

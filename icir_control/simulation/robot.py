@@ -1,0 +1,115 @@
+"""A robot in MuJoCo: built from its URDF, with and without what the plant changes."""
+
+import os
+from collections.abc import Sequence
+
+import mujoco
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from icir_control.errors import InvalidValueError, UnknownNameError
+from icir_control.simulation.joints import Joints, check_joint_names
+from icir_control.simulation.oracle import Dynamics
+from icir_control.simulation.plant import Plant, compile_plant
+from icir_control.simulation.scene import build_scene, settle_floor
+from icir_control.simulation.urdf import read_urdf
+
+LONGEST_TIMESTEP = 0.02  # s
+
+
+class SimulatedRobot:
+    """Joints, limits and dynamics of a robot; every array follows `joint_names`.
+
+    Attributes:
+        model: MuJoCo's model, with the plant's changes applied.
+        joint_names: The moving joints.
+        end_effector_frame: The link of the tool.
+        plant: How the robot departs from its URDF.
+        timestep_ns: Length of a step [ns].
+        notes: What had to be left out or adapted, for the user to read.
+        joint_damping: (nv,) of the URDF [N m s/rad; N s/m].
+        joint_friction: (nv,) Coulomb friction of the URDF [N m; N].
+        armature: (nv,) rotor inertia, all zero [kg m^2; kg].
+        effort_limit: (nv,) infinite where the URDF gives none [N m; N].
+    """
+
+    def __init__(
+        self,
+        urdf: str | os.PathLike[str],
+        *,
+        joint_names: Sequence[str],
+        end_effector_frame: str,
+        timestep: float = 1e-3,
+        initial_configuration: ArrayLike | None = None,
+        plant: Plant | None = None,
+        lossless: bool = False,
+    ) -> None:
+        """Build the robot.
+
+        Args:
+            urdf: Path or text of the URDF.
+            joint_names: All moving joints, in the order of every array.
+            end_effector_frame: The link of the tool.
+            timestep: Length of a step [s], a whole number of nanoseconds.
+            initial_configuration: (nv,) [rad or m]; by default zero, or the limit next to it.
+            plant: How the robot departs from its URDF; by default not at all.
+            lossless: Whether damping and friction of the URDF are left out, so that there is no
+                other than the plant's.
+
+        Raises:
+            ModelError: The URDF cannot be simulated.
+            UnknownNameError: A joint or the end-effector frame is not in the URDF.
+            InvalidValueError: The timestep or the configuration is not valid.
+        """
+        self.plant = plant or Plant()
+        self.timestep_ns = _nanoseconds(timestep)
+        self.joint_names = tuple(joint_names)
+        self.end_effector_frame = end_effector_frame
+        description = read_urdf(urdf)
+        check_joint_names(self.joint_names, description.moving_joints)
+        if end_effector_frame not in description.links:
+            raise UnknownNameError('end-effector frame', end_effector_frame, description.links)
+        spec, notes = build_scene(
+            description, joint_names=self.joint_names, timestep=self.timestep_ns * 1e-9
+        )
+        self.notes: tuple[str, ...] = notes
+        nominal = spec.compile()
+        self._joints = joints = Joints(self.joint_names, nominal)
+        self.joint_damping, self.joint_friction = joints.damping, joints.friction
+        self.armature, self.effort_limit = joints.armature, joints.effort_limit
+        self._initial = joints.configuration(initial_configuration)
+        self.notes += settle_floor(spec, nominal, self._initial[joints.inverse])
+        self.model = compile_plant(spec, self.plant, end_effector_frame, lossless=lossless)
+        self._links = {name: self.model.body(name).id for name in description.links}
+        self._nominal = Dynamics(nominal, joints.order)
+        self._actual = Dynamics(self.model, joints.order)
+        self._end_effector = nominal.body(end_effector_frame).id
+
+    def mass_matrix(self, q: ArrayLike) -> NDArray[np.float64]:
+        """Return MuJoCo's M(q) of the URDF, before the plant's changes: (nv, nv)."""
+        return self._nominal.mass_matrix(self._joints.vector('q', q))
+
+    def bias(self, q: ArrayLike, v: ArrayLike) -> NDArray[np.float64]:
+        """Return MuJoCo's Coriolis, centrifugal and gravity torques of the URDF: (nv,)."""
+        return self._nominal.bias(self._joints.vector('q', q), self._joints.vector('v', v))
+
+    def frame_jacobian(self, q: ArrayLike) -> NDArray[np.float64]:
+        """Return MuJoCo's end-effector Jacobian in world axes: (6, nv), linear rows first."""
+        return self._nominal.frame_jacobian(self._joints.vector('q', q), self._end_effector)
+
+    def _note_contacts(self, data: mujoco.MjData) -> None:
+        """Note which parts touch in the initial configuration."""
+        bodies = self.model.geom_bodyid
+        for contact in data.contact:
+            first, second = (self.model.body(bodies[geom]).name for geom in contact.geom)
+            self.notes += (f'{first} and {second} touch in the initial configuration',)
+
+
+def _nanoseconds(timestep: float) -> int:
+    valid = isinstance(timestep, (int, float)) and not isinstance(timestep, bool)
+    if not valid or not 0.0 < timestep <= LONGEST_TIMESTEP:
+        raise InvalidValueError('timestep', timestep, f'above 0 and up to {LONGEST_TIMESTEP} s')
+    whole = round(timestep * 1e9)
+    if whole < 1 or abs(timestep * 1e9 - whole) > 1e-6:
+        raise InvalidValueError('timestep', timestep, 'a whole number of nanoseconds')
+    return whole
