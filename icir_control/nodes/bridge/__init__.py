@@ -5,6 +5,7 @@ of ROS.
 """
 
 from collections.abc import Sequence
+from contextlib import closing
 
 from icir_control.nodes.process import StopRequest, run_node
 
@@ -25,8 +26,5 @@ def _run(stop: StopRequest) -> None:
     # Late, because it takes a while, in which a request to stop must be heard.
     from icir_control.nodes.bridge.node import MujocoBridge
 
-    node = MujocoBridge()
-    try:
+    with closing(MujocoBridge()) as node:
         node.run(stop)
-    finally:
-        node.close()

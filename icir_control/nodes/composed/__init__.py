@@ -1,6 +1,7 @@
 """Both nodes, `mujoco_bridge` and `controller`, as one process."""
 
 from collections.abc import Sequence
+from contextlib import closing
 
 from icir_control.nodes.process import StopRequest, run_node
 
@@ -24,8 +25,5 @@ def _run(stop: StopRequest) -> None:
     # Late, because it takes a while, in which a request to stop must be heard.
     from icir_control.nodes.composed.nodes import ComposedNodes
 
-    nodes = ComposedNodes()
-    try:
+    with closing(ComposedNodes()) as nodes:
         nodes.run(stop)
-    finally:
-        nodes.close()

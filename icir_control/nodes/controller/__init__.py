@@ -1,6 +1,7 @@
 """The controller as a process."""
 
 from collections.abc import Sequence
+from contextlib import closing
 
 from icir_control.nodes.process import StopRequest, run_node
 
@@ -21,8 +22,5 @@ def _run(stop: StopRequest) -> None:
     # Imported here, because it takes a second in which a request to stop is to be heard.
     from icir_control.nodes.controller.node import ControllerNode
 
-    node = ControllerNode()
-    try:
+    with closing(ControllerNode()) as node:
         node.run(stop)
-    finally:
-        node.close()

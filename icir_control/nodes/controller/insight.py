@@ -1,6 +1,6 @@
 """What a torque is made of and how well the arm follows: for plots, where somebody looks."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticStatus
@@ -21,27 +21,17 @@ class Insight:
     Nothing is computed for a topic that nobody subscribes to.
     """
 
-    def __init__(
-        self,
-        node: Node,
-        controller: Controller,
-        joint_names: Sequence[str],
-        base_frame: str,
-        end_effector_frame: str,
-    ) -> None:
+    def __init__(self, node: Node, controller: Controller) -> None:
         """Create the publishers.
 
         Args:
             node: The node that publishes.
             controller: What is told of.
-            joint_names: In the order of v.
-            base_frame: In whose axes the error of the tool is.
-            end_effector_frame: In which the wrench of the disturbance is.
         """
         self._controller = controller
         self._name = node.get_fully_qualified_name()
-        self._base_frame = base_frame
-        self._end_effector_frame = end_effector_frame
+        self._arm = controller.config.arm
+        joint_names = self._arm.model.joint_names
         self._terms = {
             name: JointStatePublisher(node, f'~/torque_terms/{name}', joint_names)
             for name in TERMS
@@ -82,7 +72,7 @@ class Insight:
                 publisher.publish(make(header))
 
     def _tool_error(self, header: Header) -> TwistStamped:
-        header.frame_id = self._base_frame
+        header.frame_id = self._arm.base_frame
         error = self._controller.tool_error
         message = TwistStamped(header=header)
         message.twist.linear = _vector(error.linear)
@@ -90,7 +80,7 @@ class Insight:
         return message
 
     def _disturbance_wrench(self, header: Header) -> WrenchStamped:
-        header.frame_id = self._end_effector_frame
+        header.frame_id = self._arm.end_effector_frame
         wrench = self._controller.disturbance_wrench
         message = WrenchStamped(header=header)
         message.wrench.force = _vector(wrench[:3])

@@ -57,9 +57,8 @@ class ControllerNode:
         self._starts = StartDetector(model.velocity_limit)
         self._torque = self._controller.torque.copy()
         self._answered: tuple[int, str] | None = None
-        base, end_effector = config.arm.base_frame, config.arm.end_effector_frame
-        self._telemetry = Telemetry(node, self._controller, names, base, end_effector)
-        self._requests = Requests(node, self._controller, names, base, self._settle)
+        self._telemetry = Telemetry(node, self._controller)
+        self._requests = Requests(node, self._controller, self._settle)
         publishers = Publishers(node, self._commands.topic_name)
         self._watch = StateWatch(node, self._states, self._controller, publishers)
         self.waiter = Waiter(node, [self._states])

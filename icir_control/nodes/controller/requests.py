@@ -1,6 +1,6 @@
 """What others ask of the controller: a mode, a posture, a pose."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
 from geometry_msgs.msg import PoseStamped, WrenchStamped
@@ -20,27 +20,18 @@ class Requests:
     A service answers why it refused; what comes by topic and is refused goes to the log.
     """
 
-    def __init__(
-        self,
-        node: Node,
-        controller: Controller,
-        joint_names: Sequence[str],
-        base_frame: str,
-        done: Callable[[], None],
-    ) -> None:
+    def __init__(self, node: Node, controller: Controller, done: Callable[[], None]) -> None:
         """Offer the services and listen to the topics.
 
         Args:
             node: The node that serves.
             controller: What is asked.
-            joint_names: In the order of v.
-            base_frame: The frame in which poses are understood.
             done: Called after a request was served.
         """
         self._node = node
         self._controller = controller
-        self._joint_names = list(joint_names)
-        self._base_frame = base_frame
+        self._arm = controller.config.arm
+        self._joint_names = list(self._arm.model.joint_names)
         self._done = done
         for name in controller.mode_names:
             node.create_service(Trigger, f'~/modes/{name}', self._service_of(name))
@@ -73,7 +64,7 @@ class Requests:
 
     def _take_wrench(self, message: WrenchStamped) -> None:
         """Hand a sensor's wrench on; a stream of them is too quick to say each in the log."""
-        frame = self._controller.config.arm.end_effector_frame
+        frame = self._arm.end_effector_frame
         given, force, torque = message.header.frame_id, message.wrench.force, message.wrench.torque
         values = np.array([force.x, force.y, force.z, torque.x, torque.y, torque.z])
         if given in ('', frame) and np.isfinite(values).all():
@@ -102,11 +93,9 @@ class Requests:
         Raises:
             InvalidValueError: Another frame, a quaternion that is none, or a NaN.
         """
-        frame = message.header.frame_id
-        if frame not in ('', self._base_frame):
-            raise InvalidValueError(
-                'header.frame_id', frame, f'{self._base_frame!r} or an empty one'
-            )
+        frame, base = message.header.frame_id, self._arm.base_frame
+        if frame not in ('', base):
+            raise InvalidValueError('header.frame_id', frame, f'{base!r} or an empty one')
         position, orientation = message.pose.position, message.pose.orientation
         return SE3.from_quaternion(
             (orientation.x, orientation.y, orientation.z, orientation.w),

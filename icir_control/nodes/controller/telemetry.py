@@ -1,7 +1,6 @@
 """What the controller tells of itself, for eyes and plots: seldom, and never before a command."""
 
 import time
-from collections.abc import Sequence
 
 from geometry_msgs.msg import PoseStamped
 from rclpy.node import Node
@@ -23,30 +22,21 @@ _NANOSECONDS = 1_000_000_000
 class Telemetry:
     """Publishes the running mode when it changes, the poses and references at a bounded pace."""
 
-    def __init__(
-        self,
-        node: Node,
-        controller: Controller,
-        joint_names: Sequence[str],
-        base_frame: str,
-        end_effector_frame: str,
-    ) -> None:
+    def __init__(self, node: Node, controller: Controller) -> None:
         """Create the publishers.
 
         Args:
             node: The node that publishes.
             controller: What is told of.
-            joint_names: In the order of v.
-            base_frame: Frame of the poses.
-            end_effector_frame: What they are the poses of.
         """
         self._controller = controller
-        self._base_frame = base_frame
+        arm = controller.config.arm
+        self._base_frame = arm.base_frame
         self._mode_publisher = node.create_publisher(String, '~/mode', LATCHED)
         self._current = node.create_publisher(PoseStamped, '~/current_pose', 1)
         self._reference = node.create_publisher(PoseStamped, '~/reference_pose', 1)
-        self._joints = JointStatePublisher(node, '~/joint_reference', joint_names)
-        self._insight = Insight(node, controller, joint_names, base_frame, end_effector_frame)
+        self._joints = JointStatePublisher(node, '~/joint_reference', arm.model.joint_names)
+        self._insight = Insight(node, controller)
         self._mode = ''
         self._due_ns = 0
         self._due_wall = 0.0

@@ -7,7 +7,7 @@ import signal
 import termios
 import tty
 from collections.abc import Callable
-from types import FrameType, TracebackType
+from types import FrameType
 from typing import TextIO
 
 from icir_control.errors import IcirError
@@ -70,12 +70,7 @@ class Terminal:
         self._take()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Put the terminal back, then the signals."""
         self._put_back()
         for number, handler in self._handlers.items():
