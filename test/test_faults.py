@@ -425,6 +425,17 @@ def test_ports_that_others_hold_are_left_out(ros_graph):
         session.wait(0.01)
 
 
+@pytest.mark.parametrize('node', ['bridge', 'controller', 'keyboard'])
+def test_without_a_socket_it_says_so_and_ends(ros_graph, node):
+    code = f'import sys; from icir_control.nodes.{node} import main; sys.exit(main())'
+    limited = ['sh', '-c', 'ulimit -n 20; exec "$@"', 'sh', sys.executable, '-c', code]
+    process = ros_graph.run(limited, terminal=node == 'keyboard')
+    assert process.wait(10.0) == 2
+    assert 'Traceback' not in process.output
+    last = process.output.strip().splitlines()[-1]
+    assert 'only 20 files and sockets may be open; a node needs 64' in last
+
+
 # By the library that the process has loaded last.
 PHASES = ['_rclpy_pybind11', 'llvmlite', 'lxml', 'libmujoco']
 SIGNALS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]

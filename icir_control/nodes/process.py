@@ -2,6 +2,7 @@
 
 import gc
 import os
+import resource
 import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -10,6 +11,7 @@ from pathlib import Path
 from types import FrameType
 
 import rclpy
+from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 from rclpy.utilities import remove_ros_args
 
@@ -23,6 +25,7 @@ INVALID = 2
 PATIENCE = 1.5
 """How long a node's start may go on after a request to stop [s of wall time]."""
 
+_FILES = 64  # that may be open; a running node has 22, and starting takes more
 _OWN_PORTS = 'fastrtps'  # the middleware that goes on without a port, deaf
 
 
@@ -132,9 +135,26 @@ def run_node(
             raise
         return 0
     except IcirError as error:
+        if stop.has_interrupted:
+            return 0
         print(f'{name}: {" ".join(str(error).split())}', file=sys.stderr, flush=True)
         return INVALID
     return 0
+
+
+def join_graph(name: str) -> Node:
+    """Return a new node.
+
+    Args:
+        name: Its name.
+
+    Raises:
+        ConfigurationError: The middleware cannot start; the message is its own.
+    """
+    try:
+        return Node(name)
+    except RuntimeError as error:
+        raise ConfigurationError(f'cannot join the ROS graph: {_words_of(error)}') from error
 
 
 def log_arguments() -> list[str]:
@@ -156,9 +176,14 @@ def _start_ros(arguments: list[str]) -> None:
     """Initialise ROS without signal handlers of its own.
 
     Raises:
-        ConfigurationError: ROS does not understand the arguments, or would ignore some, or the
-            domain has no room for one more process.
+        ConfigurationError: ROS does not understand the arguments, or would ignore some, or this
+            process may not open what it needs, or the domain has no room for it.
     """
+    files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if 0 <= files < _FILES:  # negative: no limit
+        raise ConfigurationError(
+            f'only {files} files and sockets may be open; a node needs {_FILES} (see ulimit -n)'
+        )
     with readable_parameters(arguments) as readable:
         try:
             ignored = remove_ros_args(readable)[1:]
@@ -171,8 +196,11 @@ def _start_ros(arguments: list[str]) -> None:
             given = [*readable, *log_arguments()]
             rclpy.init(args=given, signal_handler_options=SignalHandlerOptions.NO)
         except (RuntimeError, ValueError) as error:
-            # What follows is a place in the source of ROS.
-            reason = str(error).partition(', at /')[0]
-            raise ConfigurationError(reason) from error
+            raise ConfigurationError(_words_of(error)) from error
     if _OWN_PORTS in rclpy.get_rmw_implementation_identifier():
         check_ports(rclpy.get_default_context().get_domain_id())
+
+
+def _words_of(error: Exception) -> str:
+    """Return what ROS says of an error, without the place in its own source that follows."""
+    return str(error).partition(', at /')[0]

@@ -5,8 +5,6 @@ from collections.abc import Callable
 from importlib.util import find_spec
 from typing import Any
 
-from rclpy.node import Node
-
 from icir_control.dynamics import FrameType, load_urdf
 from icir_control.nodes.bridge import clock, diagnostics
 from icir_control.nodes.bridge.clock import ClockPublisher
@@ -21,7 +19,7 @@ from icir_control.nodes.bridge.stepper import Stepper
 from icir_control.nodes.bridge.wrench import WrenchInput
 from icir_control.nodes.model_file import find_model_file
 from icir_control.nodes.parameters import MODEL, Parameters
-from icir_control.nodes.process import StopRequest, collector_off
+from icir_control.nodes.process import StopRequest, collector_off, join_graph
 from icir_control.nodes.transport import JointStatePublisher, JointStateSubscription, Waiter
 from icir_control.simulation import World, open_viewer
 
@@ -46,7 +44,7 @@ class MujocoBridge:
         Raises:
             IcirError: A parameter, the model or the comparison is not as it should be.
         """
-        self._node = Node('mujoco_bridge')
+        self._node = join_graph('mujoco_bridge')
         self._parameters = Parameters(self._node)
         path = find_model_file(self._parameters.declare(MODEL))
         self._model = load_urdf(path)

@@ -2,8 +2,6 @@
 
 import time
 
-from rclpy.node import Node
-
 from icir_control.control import Controller, Event
 from icir_control.dynamics import Model, load_urdf
 from icir_control.nodes.controller.configuration import declare_config
@@ -13,7 +11,7 @@ from icir_control.nodes.controller.state_watch import StateWatch
 from icir_control.nodes.controller.telemetry import Telemetry
 from icir_control.nodes.model_file import find_model_file
 from icir_control.nodes.parameters import MODEL, Parameters
-from icir_control.nodes.process import StopRequest, collector_off
+from icir_control.nodes.process import StopRequest, collector_off, join_graph
 from icir_control.nodes.publishers import Publishers
 from icir_control.nodes.transport import JointStatePublisher, JointStateSubscription, Waiter
 
@@ -41,7 +39,7 @@ class ControllerNode:
         Raises:
             IcirError: The parameters or the model are not valid; the message says what is.
         """
-        self._node = node = Node('controller')
+        self._node = node = join_graph('controller')
         self._log = node.get_logger()
         parameters = Parameters(node)
         model = load_urdf(find_model_file(parameters.declare(MODEL)))

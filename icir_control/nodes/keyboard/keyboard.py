@@ -5,7 +5,6 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TextIO
 
-import rclpy
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rich.console import Console
@@ -16,7 +15,7 @@ from icir_control.nodes.keyboard.keys import ROWS, Action, Jog, Row
 from icir_control.nodes.keyboard.modes import Mode, help_of, shadowed, table_of, takes_pose
 from icir_control.nodes.keyboard.question import ANSWER_TIMEOUT
 from icir_control.nodes.keyboard.terminal import Terminal
-from icir_control.nodes.process import StopRequest, run_node
+from icir_control.nodes.process import StopRequest, join_graph, run_node
 
 CONTROLLER = 'controller'
 
@@ -173,7 +172,7 @@ def main(args: Sequence[str] | None = None) -> int:
 
 
 def _run(stop: StopRequest) -> None:
-    node = rclpy.create_node('keyboard')
+    node = join_graph('keyboard')
     try:
         Keyboard(node, sys.stdin, Console()).run(lambda: not stop)
     finally:
