@@ -20,7 +20,10 @@ _NANOSECONDS = 1_000_000_000
 
 
 class Telemetry:
-    """Publishes the running mode when it changes, the poses and references at a bounded pace."""
+    """Publishes the running mode when it changes, the poses and references at a bounded pace.
+
+    Nothing is computed for a topic that nobody subscribes to.
+    """
 
     def __init__(self, node: Node, controller: Controller) -> None:
         """Create the publishers.
@@ -69,15 +72,18 @@ class Telemetry:
         # A tick that is a little late does not move the later ones.
         self._due_wall = max(self._due_wall, now - WALL_PERIOD) + WALL_PERIOD
         controller = self._controller
-        self._current.publish(self._stamped(controller.current_pose, stamp_ns))
-        self._reference.publish(self._stamped(controller.reference_pose, stamp_ns))
-        self._joints.publish(
-            stamp_ns,
-            token,
-            controller.position_reference,
-            controller.velocity_reference,
-            controller.torque_unsaturated,
-        )
+        if self._current.get_subscription_count() > 0:
+            self._current.publish(self._stamped(controller.current_pose, stamp_ns))
+        if self._reference.get_subscription_count() > 0:
+            self._reference.publish(self._stamped(controller.reference_pose, stamp_ns))
+        if self._joints.is_heard:
+            self._joints.publish(
+                stamp_ns,
+                token,
+                controller.position_reference,
+                controller.velocity_reference,
+                controller.torque_unsaturated,
+            )
         self._insight.publish(stamp_ns, token)
 
     def _stamped(self, placement: SE3, stamp_ns: int) -> PoseStamped:
