@@ -4,9 +4,9 @@
 
 VENV := .venv
 BIN := $(VENV)/bin
-# Test files that run at a time; some bring processes of their own.
+# Tests that run at a time; some bring processes of their own.
 WORKERS ?= 2
-PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
+PYTEST := $(BIN)/python -m pytest -n $(WORKERS)
 
 # Where a ROS 2 installation is sourced its rclpy and messages are used, else PyPI's wheels.
 ifeq ($(ROS_DISTRO),)
@@ -81,10 +81,11 @@ sim: $(STAMP)
 	$(BIN)/icir_control sim $(ARGS)
 
 test: $(STAMP)
-	$(PYTEST) -m 'not long'
+	$(PYTEST) --dist loadfile -m 'not long'
 
+# Most of the slow ones are in one file.
 test-long: $(STAMP)
-	$(PYTEST)
+	$(PYTEST) --dist worksteal
 
 bench: $(STAMP)
 	@$(BIN)/python -c 'import example_robot_data, pinocchio' 2>/dev/null \
