@@ -31,7 +31,12 @@ ROSDEP_KEYS = {
 # How it is called on PyPI, where that differs: its own name, or the wheel of a ROS 2 package.
 PYPI_NAMES = {'yaml': 'pyyaml'}
 # Libraries that come with one that is declared: the first is compiled with the second.
-CARRIED_BY = {'glfw': 'mujoco', 'rpyutils': 'rclpy', 'builtin_interfaces': 'std_msgs'}
+CARRIED_BY = {
+    'builtin_interfaces': 'std_msgs',
+    'glfw': 'mujoco',
+    'llvmlite': 'numba',
+    'rpyutils': 'rclpy',
+}
 # Used where it is installed, and nothing is missed where it is not.
 OPTIONAL = {'simulation_interfaces'}
 
