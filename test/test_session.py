@@ -3,9 +3,11 @@
 import re
 import subprocess
 import sys
+from collections import deque
 
 import numpy as np
 import pytest
+from geometry_msgs.msg import Pose, PoseStamped
 from rcl_interfaces.srv import GetParameters
 from ros_processes import Process
 from session import CREEPING, Session
@@ -86,6 +88,12 @@ def test_the_typed_session(ros_graph):
     assert keyboard.wait(3.0) == 0
 
 
+def vector_of(pose: Pose) -> np.ndarray:
+    """Position and quaternion of a pose, (7,)."""
+    p, o = pose.position, pose.orientation
+    return np.array([p.x, p.y, p.z, o.x, o.y, o.z, o.w])
+
+
 def test_the_tool_is_jogged_and_stopped(ros_graph):
     session = Session(ros_graph)
     keyboard = session.start_keyboard()
@@ -95,11 +103,26 @@ def test_the_tool_is_jogged_and_stopped(ros_graph):
     press(keyboard, 'j', 'jog')
     expect_mode(session, 'jog')
 
+    references: deque[np.ndarray] = deque(maxlen=20)
+    session.observer.create_subscription(
+        PoseStamped,
+        'controller/reference_pose',
+        lambda message: references.append(vector_of(message.pose)),
+        10,
+    )
+
+    def is_at_rest() -> bool:
+        """Whether the reference has been still for long enough to be known to the keyboard."""
+        return len(references) == 20 and np.ptp(references, axis=0).max() < 1e-9
+
     def step(key: str, expected: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Press a key; way of the tool in base axes and in its own, and turn in its own."""
-        before = session.tool
+        session.observer.spin_until(is_at_rest)
+        before, reference = session.tool, references[-1]
         press(keyboard, key, expected)
-        session.wait(1.0)
+        session.observer.spin_until(
+            lambda: is_at_rest() and np.abs(references[-1] - reference).max() > 1e-4
+        )
         way = session.tool.translation - before.translation
         turn = log3(before.rotation.T @ session.tool.rotation)
         return way, before.rotation.T @ way, turn
