@@ -85,7 +85,7 @@ test: $(STAMP)
 
 # Most of the slow ones are in one file.
 test-long: $(STAMP)
-	$(PYTEST) --dist worksteal
+	FUZZ_CASES=10000 $(PYTEST) --dist worksteal
 
 bench: $(STAMP)
 	@$(BIN)/python -c 'import example_robot_data, pinocchio' 2>/dev/null \

@@ -2,10 +2,14 @@
 
 import numpy as np
 import pytest
-from closed_loop import changed, model_of, parameters_of
+from closed_loop import HOME, changed, model_of, parameters_of
+from fuzz import FUZZED
+from hypothesis import given
+from hypothesis import strategies as st
 
-from icir_control.control import ControllerConfig, Law
-from icir_control.errors import ConfigurationError, UnknownNameError
+from icir_control.control import Controller, ControllerConfig, Law
+from icir_control.errors import ConfigurationError, IcirError, UnknownNameError
+from icir_control.nodes.parameters import flatten, nest
 
 
 def config_of(**changes):
@@ -64,6 +68,10 @@ BAD = {
     'schedule words': ({'schedule': ['1.0 home now']}, 'expected a simulation time'),
     'negative schedule': ({'schedule': ['-1.0 home']}, 'expected a simulation time'),
     'profile': ({'modes__home__profile': 'linear'}, 'one of cubic, quintic'),
+    'schedule that is no list': ({'schedule': 5}, r'schedule = 5 is not valid; expected strings'),
+    'mode that is no group': ({'modes__home': 2.0}, r'modes\.home = 2\.0 .*parameters by name'),
+    'group that is none': ({'joint_gains': True}, r'joint_gains = True .*parameters by name'),
+    'number beyond all': ({'modes__home__duration': 10**400}, r'modes\.home\.duration'),
     'mode not listed': ({'modes__extra__law': 'joint'}, r'modes\.extra is described but not'),
     'stiffness': ({'modes__impedance__stiffness': [1.0] * 5 + [-1.0]}, r'impedance\.stiffness'),
 }
@@ -74,6 +82,33 @@ def test_bad_configuration_is_refused(case):
     changes, message = BAD[case]
     with pytest.raises(ConfigurationError, match=message):
         config_of(**changes)
+
+
+scalars = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8)
+anything = scalars | st.lists(scalars, max_size=8) | st.lists(st.floats(), min_size=6, max_size=6)
+NAMES = sorted(flatten(parameters_of()))
+GROUPS = ['modes', 'modes.home', 'joint_gains', 'modes.home.key.x']
+
+
+changes_of_any_kind = st.dictionaries(
+    st.sampled_from(NAMES + GROUPS) | st.text(max_size=12), anything, min_size=1
+)
+
+
+@given(changes_of_any_kind)
+@FUZZED
+def test_any_configuration_is_refused_in_our_words_or_runs(changes):
+    """No error of another library leaks, and what is accepted gives torques that are numbers."""
+    try:
+        parameters = nest(flatten(parameters_of()) | changes)
+        config = ControllerConfig.from_parameters(parameters, model_of())
+    except IcirError:
+        return
+    controller = Controller(model_of(), config)
+    controller.restart(0.0, HOME, np.zeros(6))
+    for k in range(3):
+        torque = controller.tick(1e-3 * k, HOME, np.zeros(6))
+        assert (np.abs(torque) <= model_of().effort_limit).all()
 
 
 @pytest.mark.parametrize('name', ['go-home', '2nd', 'a__b', '', 'ho me', 'end_'])

@@ -9,7 +9,8 @@ import sys
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from fuzz import FUZZED
+from hypothesis import given
 from hypothesis import strategies as st
 
 from icir_control.dynamics import FrameType, JointKind, load_urdf
@@ -338,7 +339,7 @@ def test_a_hostile_file_ends_in_an_error(attack, tmp_path):
     assert done.stdout.startswith('refused:'), done.stderr
 
 
-@settings(max_examples=300)
+@FUZZED
 @given(st.integers(0, len(robot(LINKS + JOINT)) - 1), st.integers(0, 40), st.text(max_size=6))
 def test_no_other_error_leaks(start, length, replacement):
     text = robot()

@@ -9,7 +9,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import rclpy
-from hypothesis import example, given, settings
+from fuzz import FUZZED
+from hypothesis import example, given
 from hypothesis import strategies as st
 from rclpy.context import Context
 from rclpy.serialization import serialize_message
@@ -97,7 +98,7 @@ def messages(draw):
 
 
 @given(st.lists(messages(), min_size=1, max_size=4), st.booleans())
-@settings(max_examples=200, deadline=None)
+@FUZZED
 def test_any_message_is_read_as_the_client_library_reads_it(states, twice):
     raws = [serialize_message(state) for state in states]
     # A good one first, so that there is a learnt layout to be misled by.
@@ -111,7 +112,7 @@ def test_any_message_is_read_as_the_client_library_reads_it(states, twice):
 )
 @example([(1, 0)], 300, b'')  # said to be big-endian
 @example([(0, 6)], 300, b'')  # another encoding
-@settings(max_examples=200, deadline=None)
+@FUZZED
 def test_any_bytes_are_read_as_the_client_library_reads_them(changes, length, tail):
     raw = serialize_message(good())
     broken = bytearray(raw)
@@ -300,7 +301,7 @@ def publications(observers):
 
 
 @given(st.integers(0, 2**60), tokens, st.lists(floats, min_size=4, max_size=4), st.integers(0, 7))
-@settings(max_examples=200, deadline=None)
+@FUZZED
 def test_a_patched_message_is_the_one_that_the_client_library_writes(
     publications, stamp, token, numbers, filled
 ):

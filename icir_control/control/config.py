@@ -157,13 +157,29 @@ def _at(parameters: Mapping[str, Any], name: str) -> Any:
     return place
 
 
+def _group(parameters: Mapping[str, Any], name: str, place: str = '') -> Mapping[str, Any]:
+    """Return the parameters of a group by name; none where it is left out, or left empty.
+
+    Raises:
+        ConfigurationError: Something else stands in its place.
+    """
+    group = parameters.get(name)
+    if group is None:
+        return {}
+    if not isinstance(group, Mapping) or not all(isinstance(key, str) for key in group):
+        raise ConfigurationError(
+            f'{place}{name} = {group!r} is not valid; expected parameters by name'
+        )
+    return group
+
+
 def _refuse_unknown(parameters: Mapping[str, Any]) -> None:
     """Refuse parameters that nothing reads: a typing error would otherwise go unnoticed."""
     known = {figure.name for figure in GLOBAL_FIGURES}
     groups = {name.split('.')[0] for name in known} | {'modes'}
     names = set(parameters) - groups
     for group in {name.split('.')[0] for name in known if '.' in name}:
-        given = parameters.get(group, {})
+        given = _group(parameters, group)
         names |= {f'{group}.{name}' for name in given} - known
     if names:
         valid = ', '.join(sorted(known | {'modes'}))
@@ -173,7 +189,7 @@ def _refuse_unknown(parameters: Mapping[str, Any]) -> None:
 def _read_modes(
     parameters: Mapping[str, Any], names: tuple[str, ...], arm: Arm
 ) -> dict[str, Mode]:
-    described = parameters.get('modes', {})
+    described = _group(parameters, 'modes')
     if not names:
         raise ConfigurationError('mode_names is empty; expected at least one mode')
     extra = sorted(set(described) - set(names))
@@ -191,7 +207,7 @@ def _read_modes(
                 f'mode_names has {name!r}, which is no ROS token; expected a letter, then '
                 'letters, digits and single underscores'
             )
-        mode = _read_mode(name, described.get(name, {}), arm)
+        mode = _read_mode(name, _group(described, name, 'modes.'), arm)
         if mode.key in keys:
             raise ConfigurationError(
                 f'modes.{name}.key = {mode.key!r} is already the key of {keys[mode.key]!r}; '

@@ -100,14 +100,15 @@ class Figure:
         if self.kind == 'int':
             return value if isinstance(value, int) and not isinstance(value, bool) else None
         if self.kind == 'string_array':
-            words = tuple(value)
-            return words if all(isinstance(word, str) for word in words) else None
+            if not isinstance(value, list | tuple):
+                return None
+            return tuple(value) if all(isinstance(word, str) for word in value) else None
         numbers = value if self.kind == 'float_array' else [value]
         try:
             if any(isinstance(number, bool | str) for number in numbers):
                 return None
             array = np.array(numbers, dtype=float)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             return None
         if array.ndim != 1:
             return None

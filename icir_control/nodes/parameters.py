@@ -143,13 +143,19 @@ class Parameters:
 
 
 def nest(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return values with dotted names as nested dictionaries."""
+    """Return values with dotted names as nested dictionaries.
+
+    Raises:
+        ConfigurationError: One name is that of a parameter and of a group.
+    """
     tree: dict[str, Any] = {}
     for name, value in values.items():
         *groups, last = name.split('.')
         branch = tree
         for group in groups:
             branch = branch.setdefault(group, {})
+            if not isinstance(branch, dict):
+                raise ConfigurationError(f'{name} is no parameter: {group} is one, and no group')
         branch[last] = value
     return tree
 
