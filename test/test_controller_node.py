@@ -557,6 +557,9 @@ def test_two_sources_of_states_are_named_and_not_answered(controller, graph, sou
     other = StateSource(stranger, token=source.token + ' other')
     start = len(controller.output)
     source.hold(HOME)
+    told: list[DiagnosticArray] = []
+    source.observer.create_subscription(DiagnosticArray, '/diagnostics', told.append, 10)
+    source.observer.spin_until(lambda: '/stranger' in str(told), what='the stranger by name')
     for k in range(1, 30):
         other.publish(joint_state(k * MILLISECOND, other.token, HOME))
         stranger.spin_for(0.01)
