@@ -19,7 +19,7 @@ import yaml
 from rich.console import Console
 from rich.table import Table
 
-from icir_control.control import Controller, ControllerConfig
+from icir_control.control import Controller, ControllerConfig, replaced
 from icir_control.dynamics import load_urdf
 from icir_control.share import share_directory
 from icir_control.simulation import Plant, World
@@ -48,14 +48,9 @@ def controller_of(robot: str, changes: Changes) -> Controller:
     file = share_directory() / 'config' / f'{robot}.yaml'
     parameters = yaml.safe_load(file.read_text())['/**/controller']['ros__parameters']
     parameters.pop('model')
-    for name, value in changes.items():
-        *groups, last = name.split('.')
-        place = parameters
-        for group in groups:
-            place = place.setdefault(group, {})
-        place[last] = value
     model = load_urdf(urdf_of(robot))
-    return Controller(model, ControllerConfig.from_parameters(parameters, model))
+    config = ControllerConfig.from_parameters(replaced(parameters, changes), model)
+    return Controller(model, config)
 
 
 def start(controller: Controller, mode: str, state: State) -> None:

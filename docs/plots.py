@@ -18,7 +18,7 @@ from matplotlib.ticker import LogLocator
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
-from icir_control.control import Controller, ControllerConfig, Law, Plan, Start, Tick
+from icir_control.control import Controller, ControllerConfig, Law, Plan, Start, Tick, replaced
 from icir_control.control.laws import Joint
 from icir_control.dynamics import (
     ReferenceFrame,
@@ -185,13 +185,7 @@ def _parameters(changes: Mapping[str, Any]) -> dict[str, Any]:
     """Return the shipped parameters with some, by their full names, replaced."""
     parameters = yaml.safe_load(CONFIG.read_text())['/**/controller']['ros__parameters']
     parameters.pop('model')
-    for name, value in changes.items():
-        *groups, last = name.split('.')
-        place = parameters
-        for group in groups:
-            place = place.setdefault(group, {})
-        place[last] = value
-    return parameters
+    return replaced(parameters, changes)
 
 
 # --- The figures ----------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import yaml
 
-from icir_control.control import Controller, ControllerConfig
+from icir_control.control import Controller, ControllerConfig, replaced
 from icir_control.dynamics import load_urdf
 from icir_control.share import share_directory
 from icir_control.simulation import Plant, World
@@ -38,13 +38,7 @@ def parameters_of(robot: str = 'gen3_6dof') -> dict[str, Any]:
 
 def changed(parameters: dict[str, Any], **changes: Any) -> dict[str, Any]:
     """Parameters with some replaced: `modes__home__duration=1.0` or a dotted name in a mapping."""
-    for name, value in changes.items():
-        *path, last = name.split('__')
-        place = parameters
-        for part in path:
-            place = place.setdefault(part, {})
-        place[last] = value
-    return parameters
+    return replaced(parameters, {name.replace('__', '.'): changes[name] for name in changes})
 
 
 @dataclass

@@ -235,7 +235,8 @@ def wait_until(condition, waiter, publish=lambda: None, timeout=20.0):
     while not condition():
         assert time.monotonic() < end
         publish()
-        waiter.wait(0.05)
+        now = time.monotonic()
+        waiter.wait(now, now + 0.05)
 
 
 @pytest.mark.parametrize('plain_publisher', [False, True])
@@ -346,7 +347,8 @@ def test_services_and_timers_are_served_while_messages_keep_coming(node, ros_gra
     while len(answers) < 3 or len(ticks) < 5:
         assert time.monotonic() < end
         publisher.publish(taken, 'run', effort=np.ones(4))
-        waiter.wait(0.05)
+        now = time.monotonic()
+        waiter.wait(now, now + 0.05)
         taken += subscription.take()
     caller.join()
     assert answers == [True] * 3
@@ -357,11 +359,11 @@ def test_services_and_timers_are_served_while_messages_keep_coming(node, ros_gra
 
 def test_the_wait_ends_on_time_without_messages(node):
     waiter = Waiter(node, [JointStateSubscription(node, 'states', NAMES)])
-    waiter.wait(0.0)
+    waiter.wait(time.monotonic(), 0.0)
     for timeout in (0.005, 0.05):
         start = time.monotonic()
-        while (left := start + timeout - time.monotonic()) > 0.0:
-            waiter.wait(left)
+        while (now := time.monotonic()) < start + timeout:
+            waiter.wait(now, start + timeout)
         assert time.monotonic() - start < timeout + 0.5
     waiter.close()
 

@@ -1,7 +1,7 @@
 """Control: laws, the modes that run them, and the controller that switches between modes."""
 
 from icir_control.control.arm import Arm
-from icir_control.control.config import ControllerConfig, Mode
+from icir_control.control.config import ControllerConfig, Mode, replaced
 from icir_control.control.controller import Controller
 from icir_control.control.event import Event
 from icir_control.control.figure import Figure
@@ -23,4 +23,5 @@ __all__ = [
     'Start',
     'Tick',
     'find_law',
+    'replaced',
 ]

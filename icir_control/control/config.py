@@ -24,6 +24,23 @@ TOKEN = re.compile(r'[A-Za-z](?:_?[A-Za-z0-9])*')
 """A name that may stand in that of a ROS service."""
 
 
+def replaced(parameters: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Return parameters with some of them changed or added.
+
+    Args:
+        parameters: As `ControllerConfig.from_parameters` takes them, nested.
+        changes: By full name with dots, such as `modes.home.duration`.
+    """
+    tree = deepcopy(dict(parameters))
+    for name, value in changes.items():
+        *groups, last = name.split('.')
+        place = tree
+        for group in groups:
+            place = place.setdefault(group, {})
+        place[last] = value
+    return tree
+
+
 @dataclass(frozen=True)
 class Mode:
     """A law with its figures, under a name and a key.
@@ -119,15 +136,9 @@ class ControllerConfig:
             ConfigurationError: As `from_parameters`, or a parameter that cannot change while
                 the controller runs.
         """
-        parameters = deepcopy(dict(self.parameters))
-        for name, value in changes.items():
+        for name in changes:
             self._check_running(name)
-            *path, last = name.split('.')
-            place = parameters
-            for part in path:
-                place = place.setdefault(part, {})
-            place[last] = value
-        return self.from_parameters(parameters, self.arm.model)
+        return self.from_parameters(replaced(self.parameters, changes), self.arm.model)
 
     def _check_running(self, name: str) -> None:
         figure = self.running_figures().get(name)

@@ -46,7 +46,7 @@ class Controller(Readout):
         self._resting = Mode('', '', Gravity(config.arm, {'damping_rate': 2.0}))
         self._mode = self._resting
         self._started = False
-        self._next_entry = 0
+        self._await_entry(0)
         self._events: list[Event] = []
 
     @property
@@ -99,7 +99,7 @@ class Controller(Readout):
         engine.measure(time, q, v)
         engine.forget()
         self._started = True
-        self._next_entry = sum(entry.time < time for entry in self.config.schedule)
+        self._await_entry(sum(entry.time < time for entry in self.config.schedule))
         start = engine.start(measured=True)
         initial = self.config.modes[self.config.initial_mode]
         try:
@@ -121,11 +121,10 @@ class Controller(Readout):
         """
         engine = self._engine
         engine.measure(time, q, v)
-        engine.look_beyond()
-        schedule = self.config.schedule
-        while self._next_entry < len(schedule) and schedule[self._next_entry].time <= time:
-            self._run_entry(schedule[self._next_entry].mode)
-            self._next_entry += 1
+        if engine.looks_beyond:
+            engine.look_beyond()
+        if time >= self._entry_due:
+            self._run_schedule(time)
         try:
             engine.tick()
         except LawError as error:
@@ -133,11 +132,21 @@ class Controller(Readout):
             engine.tick()
         return self.torque
 
-    def _run_entry(self, name: str) -> None:
-        try:
-            self.select(name)
-        except RefusedError as error:
-            self._events.append(Event('error', f'scheduled mode {name} refused: {error}'))
+    def _run_schedule(self, time: float) -> None:
+        """Switch as the schedule says, up to a time [s]."""
+        while self._entry_due <= time:
+            name = self.config.schedule[self._next_entry].mode
+            self._await_entry(self._next_entry + 1)
+            try:
+                self.select(name)
+            except RefusedError as error:
+                self._events.append(Event('error', f'scheduled mode {name} refused: {error}'))
+
+    def _await_entry(self, index: int) -> None:
+        """Let an entry of the schedule, if there is one, be the next."""
+        schedule = self.config.schedule
+        self._next_entry = index
+        self._entry_due = schedule[index].time if index < len(schedule) else np.inf
 
     # --- Switching ------------------------------------------------------------------------
 

@@ -29,6 +29,8 @@ from icir_control.control.law import Law, Plan, Start, Tick
 from icir_control.errors import LawError
 from icir_control.spatial import SE3, Motion
 
+_SAME_TIME = 1e-10  # s, far below the nanosecond that stamps count
+
 
 class Engine:
     """Runs the law that is installed; knows nothing of modes.
@@ -37,6 +39,7 @@ class Engine:
         config: Figures beside those of the law.
         record: Fields of the record, views into its memory.
         time: Of the last measured state [s].
+        looks_beyond: Whether `look_beyond` has work to do.
     """
 
     def __init__(self, config: ControllerConfig) -> None:
@@ -49,12 +52,11 @@ class Engine:
         self.q: NDArray[np.float64] = workspace.q
         self.v: NDArray[np.float64] = workspace.v
         self._state = workspace.state
-        self._period = float(self.record.period)
-        self._period_is_known = False
+        self._period = np.nan
         self._answered = False
         self._law: Law | None = None
         self._in_python = False
-        self._looks_beyond = False
+        self.looks_beyond = False
         self._wrench_until = np.inf
 
     # --- Before and during a tick ---------------------------------------------------------
@@ -64,18 +66,20 @@ class Engine:
 
         The least step is the period; a longer one is a missed tick.
         """
-        step = round((time - self.time) * 1e9) * 1e-9
-        if step > 0.0 and not (self._period_is_known and step >= self._period):
-            self.record.period = self._period = step
-            self._period_is_known = True
-        elif step > 1.5 * self._period:
-            self.record.observing = 0
+        if not -_SAME_TIME < time - self.time - self._period < _SAME_TIME:
+            self._note_step(round((time - self.time) * 1e9) * 1e-9)
         if time > self._wrench_until:
             self.take_wrench(np.zeros(6), np.inf)
         self._answered = False
         self._state[0] = self.time = time
-        self.q[:] = q
-        self.v[:] = v
+        self._workspace.take_state(q, v)
+
+    def _note_step(self, step: float) -> None:
+        """Take note of a step of time [s] that is not the period, or of the first one."""
+        if step > 0.0 and not step >= self._period:  # also while the period is not a number
+            self.record.period = self._period = step
+        elif step > 1.5 * self._period:
+            self.record.observing = 0
 
     def take_wrench(self, wrench: NDArray[np.float64], until: float) -> None:
         """Take a measured wrench (6,) on the tool, in its axes, until a time [s]."""
@@ -87,16 +91,15 @@ class Engine:
         record = self.record
         record.observing = record.has_torque = 0
         record.disturbance[:] = record.compensation[:] = record.learnt_at_rest[:] = 0.0
-        self._period_is_known = False
+        self._period = np.nan
         record.path = NO_PATH
         self._workspace.run(SENSE)
         # The bridge bears the arm until the first command arrives at the motors.
         record.pending[:] = self._workspace.data.nle
 
     def look_beyond(self) -> None:
-        """Observe the last period and predict over the delay, where either has work to do."""
-        if self._looks_beyond:
-            self._workspace.run(PREPARE)
+        """Observe the last period, and predict over the delay."""
+        self._workspace.run(PREPARE)
 
     def tick(self) -> None:
         """Compute the torque of the installed law for the state that was measured.
@@ -163,7 +166,7 @@ class Engine:
         record.observer_gain = config.observer_gain
         # An observer that is switched off has yet to let go of what it has learnt.
         learnt = record.compensation.any() or record.disturbance.any()
-        self._looks_beyond = bool(learnt or config.observer_gain > 0.0 or config.delay_steps > 0)
+        self.looks_beyond = bool(learnt or config.observer_gain > 0.0 or config.delay_steps > 0)
         record.torque_rate_limit[:] = config.torque_rate_limit
         record.speed_scale = config.speed_scale
         record.position_margin = config.position_margin

@@ -24,6 +24,7 @@ class World(SimulatedRobot):
     Attributes:
         data: MuJoCo's state.
         steps: Steps taken since the world was built; a reset does not turn it back.
+        time_ns: Simulation time, that of the steps taken [ns].
     """
 
     def __init__(self, urdf: str | os.PathLike[str], **robot: Any) -> None:
@@ -39,7 +40,7 @@ class World(SimulatedRobot):
             InvalidValueError: The timestep or the configuration is not valid.
         """
         super().__init__(urdf, **robot)
-        self.steps = 0
+        self.steps = self.time_ns = 0
         self.data = mujoco.MjData(self.model)
         self._cache_views()
         self._forces = ExternalForces(self.model, self.data)
@@ -61,13 +62,6 @@ class World(SimulatedRobot):
         self._noise = (
             Noise(plant.velocity_noise, plant.noise_seed, size) if plant.velocity_noise else None
         )
-
-    # --- time
-
-    @property
-    def time_ns(self) -> int:
-        """Simulation time [ns]."""
-        return self.steps * self.timestep_ns
 
     # --- state
 
@@ -132,7 +126,8 @@ class World(SimulatedRobot):
             DivergenceError: The state left the finite. It stays as it was before the step, and
                 every further step raises again, until a reset.
         """
-        self.prepare()
+        if not self._is_prepared:
+            self.prepare()
         # The square sum is small only where every torque is: one call, and false for NaN.
         if torque.shape != self._shape or not torque.dot(torque) < LARGEST_INPUT**2:
             torque = self._joints.input(torque)
@@ -150,6 +145,7 @@ class World(SimulatedRobot):
         if warnings[ACCELERATION] or warnings[VELOCITY] or warnings[POSITION]:
             self._diverge()
         self.steps += 1
+        self.time_ns += self.timestep_ns
         if self._noise is not None:
             self._noise.draw()
 

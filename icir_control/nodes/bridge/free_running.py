@@ -32,10 +32,10 @@ class FreeRunningLoop(Loop):
 
     def _run(self, now: float) -> None:
         """Step when it is time, and look for commands at least once before every step."""
-        wait = self.pacer.due - now
-        if wait > 0.0 or not self._has_looked:
+        due = self.pacer.due
+        if now < due or not self._has_looked:
             self._has_looked = True
-            self._wait(wait)
+            self._wait(now, due)
             return
         self._has_looked = False
         self._step(self._choose_torque(), now)

@@ -16,6 +16,7 @@ class CommandGate:
         refused: How many commands were not admitted, by kind: `other_run`, `future`, `late`,
             `duplicate`.
         admitted_ns: Stamp of the command admitted last [ns], negative before the first of a run.
+        is_answered: Whether a command for the present state was admitted.
     """
 
     def __init__(self, *, lockstep: bool) -> None:
@@ -28,12 +29,8 @@ class CommandGate:
         self._token = ''
         self._state_ns = _NEVER
         self.admitted_ns = _NEVER
+        self.is_answered = False
         self.refused: Counter[str] = Counter()
-
-    @property
-    def is_answered(self) -> bool:
-        """Whether a command for the present state was admitted."""
-        return self.admitted_ns == self._state_ns
 
     @property
     def has_admitted(self) -> bool:
@@ -50,15 +47,18 @@ class CommandGate:
         self._token = token
         self._state_ns = state_ns
         self.admitted_ns = _NEVER
+        self.is_answered = False
 
     def advance(self, state_ns: int) -> None:
-        """Take the stamp of a new state [ns]."""
+        """Take the stamp of a new state [ns], later than the one before."""
         self._state_ns = state_ns
+        self.is_answered = False
 
     def withdraw(self) -> None:
         """Take back the admission of a command for the present state: another one may come."""
         if self.is_answered:
             self.admitted_ns = self._state_ns - 1
+            self.is_answered = False
 
     def admits(self, stamp_ns: int, token: str) -> bool:
         """Return whether a command may be applied; one that may not is counted.
@@ -67,20 +67,18 @@ class CommandGate:
             stamp_ns: The stamp that the command repeats [ns].
             token: The token that it repeats.
         """
-        kind = self._objection(stamp_ns, token)
-        if kind is None:
+        state_ns = self._state_ns
+        if token != self._token:
+            kind = 'other_run'
+        elif stamp_ns > state_ns:
+            kind = 'future'
+        elif stamp_ns == self.admitted_ns:
+            kind = 'duplicate'
+        elif stamp_ns < (state_ns if self._lockstep else self.admitted_ns):
+            kind = 'late'
+        else:
             self.admitted_ns = stamp_ns
+            self.is_answered = stamp_ns == state_ns
             return True
         self.refused[kind] += 1
         return False
-
-    def _objection(self, stamp_ns: int, token: str) -> str | None:
-        if token != self._token:
-            return 'other_run'
-        if stamp_ns > self._state_ns:
-            return 'future'
-        if stamp_ns == self.admitted_ns:
-            return 'duplicate'
-        if stamp_ns < (self._state_ns if self._lockstep else self.admitted_ns):
-            return 'late'
-        return None

@@ -105,6 +105,8 @@ class Loop(ABC):
         self._inverse_limit = 1.0 / np.maximum(world.effort_limit, np.finfo(float).tiny)
         self._step_done: Callable[[bool], None] | None = None
         self._step_deadline = 0.0
+        # Whether neither a pause nor a diverged world keeps time from going on.
+        self._may_move = True
 
     @property
     def obstacle(self) -> str:
@@ -118,6 +120,7 @@ class Loop(ABC):
         self.pacer.restart(time.monotonic())
         self.divergence = ''
         self.is_silent = False
+        self._weigh()
         self._states.publish()
 
     def reset(self) -> None:
@@ -131,6 +134,7 @@ class Loop(ABC):
     def pause(self, is_paused: bool) -> None:
         """Let time stand still, or go on."""
         self.is_paused = is_paused
+        self._weigh()
         self.pacer.restart(time.monotonic())
 
     def note_rival(self, rival: str) -> None:
@@ -168,31 +172,40 @@ class Loop(ABC):
             return False
         self._step_done = done
         self._step_deadline = time.monotonic() + timeout
+        self._weigh()
         return True
 
     @abstractmethod
     def turn(self) -> None:
         """Wait for what comes next, then take it, step, or repeat the state."""
 
-    def _wait(self, timeout: float) -> None:
-        """Wait for a command [s of wall time], and take one that has arrived, if it may count."""
-        self._waiter.wait(timeout)
-        commands = self._commands
+    def _wait(self, now: float, until: float) -> float:
+        """Wait for a command, and take one that has arrived, if it may count.
+
+        Args:
+            now: Wall time [s, monotonic].
+            until: Latest time to end [s, monotonic].
+
+        Returns:
+            Wall time [s, monotonic].
+        """
+        self._waiter.wait(now, until)
+        now = time.monotonic()
+        commands, gate = self._commands, self.gate
         if not commands.take():
-            return
+            return now
         if self.rival:
-            self.gate.refused['rival'] += 1
-            return
-        if not self.gate.admits(commands.stamp_ns, commands.token):
-            return
-        # A copy: what is taken next may not be admitted.
-        self._torque[:] = commands.effort
-        self._is_unexamined = True
-        if self.gate.is_answered:
-            self.statistics.note_trip(time.monotonic() - self._states.published_at)
-        if self.is_silent:
-            self.is_silent = False
-            self._log.info('commands are back')
+            gate.refused['rival'] += 1
+        elif gate.admits(commands.stamp_ns, commands.token):
+            # A copy: what is taken next may not be admitted.
+            self._torque[:] = commands.effort
+            self._is_unexamined = True
+            if gate.is_answered:
+                self.statistics.note_trip(now - self._states.published_at)
+            if self.is_silent:
+                self.is_silent = False
+                self._log.info('commands are back')
+        return now
 
     def _step(self, torque: np.ndarray, now: float) -> None:
         """Go on by one control period and publish the state.
@@ -209,10 +222,10 @@ class Loop(ABC):
         except DivergenceError as error:
             self._diverge(error)
             return
-        self.pacer.begin_tick(now)
-        self.gate.advance(world.time_ns)
         self._states.publish()
         # From here on the controller is at work, and nobody waits for us.
+        self.gate.advance(world.time_ns)
+        self.pacer.begin_tick(now)
         world.prepare()
         if self._is_unexamined:
             self._examine_command()
@@ -232,22 +245,28 @@ class Loop(ABC):
         """Whether nothing but the answer to the present state is missing."""
         return not (self.gate.is_answered or self.is_paused or self.obstacle)
 
-    @property
-    def _may_move(self) -> bool:
-        """Whether neither a pause nor a diverged world keeps time from going on."""
+    def _weigh(self) -> None:
+        """Find out anew whether time may go on: a pause, a divergence or a request has changed."""
         is_held = self.is_paused and self._step_done is None
-        return not (self.divergence or is_held)
+        self._may_move = not (self.divergence or is_held)
 
-    def _stand(self, now: float) -> None:
-        """Let time stand still: repeat the state when that is due, else wait for commands."""
+    def _stand(self, now: float) -> float:
+        """Let time stand still: repeat the state when that is due, else wait for commands.
+
+        Args:
+            now: Wall time [s, monotonic].
+
+        Returns:
+            The same, later.
+        """
         if self._step_done is not None and now >= self._step_deadline:
             self._finish_step(False)
         states = self._states
-        if now >= states.repeat_due:
-            if states.repeat(now) and self._is_wanted and self.gate.has_admitted:
-                self.statistics.missed += 1
-        else:
-            self._wait(min(states.repeat_due, self.housekeeping.due) - now)
+        if now < states.repeat_due:
+            return self._wait(now, min(states.repeat_due, self.housekeeping.due))
+        if states.repeat(now) and self._is_wanted and self.gate.has_admitted:
+            self.statistics.missed += 1
+        return now
 
     def _fall_silent(self, consequence: str) -> None:
         """Say once that commands stay out."""
@@ -268,8 +287,10 @@ class Loop(ABC):
             self.reset()
         else:
             self.divergence = str(error)
+            self._weigh()
 
     def _finish_step(self, is_taken: bool) -> None:
         done, self._step_done = self._step_done, None
+        self._weigh()
         if done is not None:
             done(is_taken)

@@ -3,9 +3,7 @@
 import secrets
 import time
 
-import numpy as np
-
-from icir_control.nodes.transport import JointStatePublisher
+from icir_control.nodes.transport import FIELDS, JointStatePublisher
 from icir_control.simulation import World
 
 # How often a state is published again while it waits for its answer [s of wall time].
@@ -31,7 +29,7 @@ class StateOutput:
         """
         self._world = world
         self._publisher = publisher
-        self._position, self._velocity, self._effort = np.zeros((3, len(world.joint_names)))
+        self._arrays = publisher.open('', *FIELDS)
         self.token = ''
         self.published_at = 0.0
         self.repeat_due = 0.0
@@ -40,11 +38,13 @@ class StateOutput:
     def open_run(self) -> None:
         """Take a new token."""
         self.token = secrets.token_hex(_TOKEN_BYTES)
+        self._arrays = self._publisher.open(self.token, *FIELDS)
 
     def publish(self) -> None:
         """Publish the present state for the first time."""
-        self._world.read(self._position, self._velocity, self._effort)
-        self._send()
+        world = self._world
+        world.read(*self._arrays)
+        self._publisher.send(world.time_ns)
         self._is_repeated = False
         self.published_at = now = time.monotonic()
         self.repeat_due = now + REPEAT_PERIOD
@@ -59,11 +59,6 @@ class StateOutput:
             Whether this is its first repetition.
         """
         is_first, self._is_repeated = not self._is_repeated, True
-        self._send()
+        self._publisher.send(self._world.time_ns)
         self.repeat_due = now + REPEAT_PERIOD
         return is_first
-
-    def _send(self) -> None:
-        self._publisher.publish(
-            self._world.time_ns, self.token, self._position, self._velocity, self._effort
-        )

@@ -61,10 +61,10 @@ class _ComposedWaiter(Waiter):
         super().__init__(node, subscriptions, beside=controller.waiter)
         self._controller = controller
 
-    def wait(self, timeout_s: float) -> None:
+    def wait(self, now: float, until: float) -> None:
         """Have the controller answer, else wait for either node's topics; see `Waiter.wait`."""
         if self._controller.turn():
-            if time.monotonic() < self.slow_due:
+            now = until = time.monotonic()
+            if now < self.slow_due:
                 return
-            timeout_s = 0.0
-        super().wait(timeout_s)
+        super().wait(now, until)

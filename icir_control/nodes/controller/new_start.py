@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from icir_control.compiled import kernel
+from icir_control.compiled import bound, kernel
 
 LONGEST_GAP = 0.5  # s of simulation time; by then a free-running plant has braked the arm
 FASTEST_JOINT = 10.0  # rad/s or m/s, where the model sets no limit
@@ -22,7 +22,7 @@ class StartDetector:
         self._last = np.zeros((2, len(velocity_limit)))
         self._stamp_ns = 0
         self._token: str | None = None
-        take_over(self._last[0], self._last[1], self._last, self._margin, 0.0)
+        self._take_over = bound(take_over, *self._last, self._last, self._margin, 0.0)
 
     def forget(self) -> None:
         """Take the next state for the first one."""
@@ -44,7 +44,7 @@ class StartDetector:
             velocity: (nv,) [rad/s or m/s].
         """
         elapsed = (stamp_ns - self._stamp_ns) * 1e-9
-        jumps = take_over(position, velocity, self._last, self._margin, elapsed)
+        jumps = self._take_over(position, velocity, self._last, self._margin, elapsed)
         if token != self._token:
             reason = 'the first state' if self._token is None else 'another run'
         elif elapsed < 0.0:

@@ -53,8 +53,9 @@ class ControllerNode:
         self._states = JointStateSubscription(node, STATES, names)
         self._commands = JointStatePublisher(node, COMMANDS, names)
         self._starts = StartDetector(model.velocity_limit)
-        self._torque = self._controller.torque.copy()
-        self._answered: tuple[int, str] | None = None
+        (self._effort,) = self._commands.open('', 'effort')
+        self._answered_ns = 0
+        self._answered_token: str | None = None
         self._telemetry = Telemetry(node, self._controller)
         self._requests = Requests(node, self._controller, self._settle)
         publishers = Publishers(node, self._commands.topic_name)
@@ -71,7 +72,8 @@ class ControllerNode:
         self.announce()
         with collector_off():  # the watch collects once a second
             while not stop:
-                self.waiter.wait(_WAIT)
+                now = time.monotonic()
+                self.waiter.wait(now, now + _WAIT)
                 self.turn()
 
     def announce(self) -> None:
@@ -97,8 +99,8 @@ class ControllerNode:
         """Send the command for the present state, before anything else is done with it."""
         states, controller = self._states, self._controller
         stamp_ns, token = states.stamp_ns, states.token
-        if self._answered == (stamp_ns, token):
-            self._commands.publish(stamp_ns, token, effort=self._torque)
+        if stamp_ns == self._answered_ns and token == self._answered_token:
+            self._commands.send(stamp_ns)
             self._watch.hear()
             return
         position, velocity = states.position, states.velocity
@@ -108,9 +110,10 @@ class ControllerNode:
                 self._starts.forget()
                 return
             controller.restart(stamp_ns * 1e-9, position, velocity)
-        self._torque[:] = controller.tick(stamp_ns * 1e-9, position, velocity)
-        self._commands.publish(stamp_ns, token, effort=self._torque)
-        self._answered = (stamp_ns, token)
+            (self._effort,) = self._commands.open(token, 'effort')
+        self._effort[:] = controller.tick(stamp_ns * 1e-9, position, velocity)
+        self._commands.send(stamp_ns)
+        self._answered_ns, self._answered_token = stamp_ns, token
         self._watch.hear()
         if reason:
             self._telemetry.restart()

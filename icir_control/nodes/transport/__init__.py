@@ -5,8 +5,9 @@ goes through the public client library alone. Both stand behind the same names a
 arrays.
 """
 
+from icir_control.nodes.transport.layout import FIELDS
 from icir_control.nodes.transport.publisher import JointStatePublisher
 from icir_control.nodes.transport.subscription import JointStateSubscription
 from icir_control.nodes.transport.waiter import Waiter
 
-__all__ = ['JointStatePublisher', 'JointStateSubscription', 'Waiter']
+__all__ = ['FIELDS', 'JointStatePublisher', 'JointStateSubscription', 'Waiter']

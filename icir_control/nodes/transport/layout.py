@@ -11,11 +11,15 @@ from collections.abc import Sequence
 
 FIELDS = ('position', 'velocity', 'effort')
 
+NANOSECONDS = 1_000_000_000
 STAMP = struct.Struct('<iI')
 STAMP_OFFSET = 4
 NUMBER_SIZE = 8
 
 _ENCODING_SIZE = 4
+# Numbers are aligned as counted from behind the encoding: shifted by this much, a message holds
+# each on a multiple of its own size.
+SHIFT = NUMBER_SIZE - _ENCODING_SIZE
 _CDR_LITTLE_ENDIAN = b'\x00\x01'
 
 
@@ -28,6 +32,7 @@ class JointStateLayout:
         offsets: For each filled field, the position of its first number in the message [bytes].
         size: Length of the message [bytes]; what a publisher appends behind means nothing.
         template: The message with stamp and numbers zero.
+        meaning: Its mask: ones in every byte that all messages of this layout share.
     """
 
     def __init__(self, names: Sequence[str], token: str, filled: Sequence[str]) -> None:
@@ -43,7 +48,7 @@ class JointStateLayout:
         self.token = token
         self.offsets: dict[str, int] = {}
         self.template = bytearray()
-        self._meaning = bytearray()
+        self.meaning = bytearray()
         self._append(_CDR_LITTLE_ENDIAN)
         self._append_free(_ENCODING_SIZE - len(_CDR_LITTLE_ENDIAN) + STAMP.size)
         self._append_text(token)
@@ -53,7 +58,7 @@ class JointStateLayout:
         for field in FIELDS:
             self._append_numbers(field, len(names) if field in filled else 0)
         self.size = len(self.template)
-        self._mask = int.from_bytes(self._meaning, 'little')
+        self._mask = int.from_bytes(self.meaning, 'little')
         self._expected = int.from_bytes(self.template, 'little') & self._mask
 
     def matches(self, raw: bytes) -> bool:
@@ -68,11 +73,11 @@ class JointStateLayout:
 
     def _append(self, content: bytes) -> None:
         self.template += content
-        self._meaning += b'\xff' * len(content)
+        self.meaning += b'\xff' * len(content)
 
     def _append_free(self, size: int) -> None:
         self.template += bytes(size)
-        self._meaning += bytes(size)
+        self.meaning += bytes(size)
 
     def _append_count(self, count: int) -> None:
         self._align(4)

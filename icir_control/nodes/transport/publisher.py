@@ -11,20 +11,21 @@ from sensor_msgs.msg import JointState
 
 from icir_control.nodes.transport.layout import (
     FIELDS,
+    NANOSECONDS,
+    SHIFT,
     STAMP,
     STAMP_OFFSET,
     JointStateLayout,
 )
 
-NANOSECONDS = 1_000_000_000
 PUBLISHED = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE)
 
 
 class JointStatePublisher:
     """A publisher of JointState whose names never change.
 
-    The message is kept in serialised form; a publication copies the numbers into it. Where the
-    middleware would not read those bytes as the message they stand for, every publication is
+    The message is kept in serialised form; whoever publishes writes the numbers into it. Where
+    the middleware would not read those bytes as the message they stand for, every publication is
     serialised by the client library instead.
     """
 
@@ -47,12 +48,8 @@ class JointStatePublisher:
         handle = getattr(self._publisher, 'handle', None)
         self._send = getattr(handle, 'publish_raw', self._publisher.publish)
         self._token: str | None = None
-        self._filled = (False, False, False)
-        self._is_patched = False
-        self._message = bytearray()
-        self._position: np.ndarray | None = None
-        self._velocity: np.ndarray | None = None
-        self._effort: np.ndarray | None = None
+        self._slots: dict[str, np.ndarray] = {}
+        self._message: memoryview | None = None
 
     @property
     def topic_name(self) -> str:
@@ -81,57 +78,68 @@ class JointStatePublisher:
             velocity: (n,) [rad/s or m/s], left empty when None.
             effort: (n,) [N m or N], left empty when None.
         """
-        filled = (position is not None, velocity is not None, effort is not None)
-        if filled != self._filled or token != self._token:
-            self._prepare(token, filled)
-        if not self._is_patched:
-            message = joint_state(stamp_ns, token, self._names, position, velocity, effort)
-            self._send(serialize_message(message))
-            return
-        STAMP.pack_into(self._message, STAMP_OFFSET, *divmod(stamp_ns, NANOSECONDS))
-        if position is not None:
-            self._position[:] = position
-        if velocity is not None:
-            self._velocity[:] = velocity
-        if effort is not None:
-            self._effort[:] = effort
-        self._send(bytes(self._message))
+        values = zip(FIELDS, (position, velocity, effort), strict=True)
+        filled = {field: value for field, value in values if value is not None}
+        if token != self._token or filled.keys() != self._slots.keys():
+            self.open(token, *filled)
+        for field, value in filled.items():
+            self._slots[field][:] = value
+        self.send(stamp_ns)
 
-    def _prepare(self, token: str, filled: tuple[bool, bool, bool]) -> None:
-        """Lay the message out anew, and have the client library read a sample of it."""
-        self._token, self._filled, self._is_patched = token, filled, False
-        if self._plain:
-            return
-        fields = [field for field, is_filled in zip(FIELDS, filled, strict=True) if is_filled]
+    def open(self, token: str, *fields: str) -> tuple[np.ndarray, ...]:
+        """Lay out the messages to come.
+
+        Args:
+            token: The bridge's run, the header's `frame_id`.
+            fields: Those of `position`, `velocity`, `effort` that are filled, in this order.
+
+        Returns:
+            An array (n,) for each of the fields, to be filled before each `send`.
+        """
         layout = JointStateLayout(self._names, token, fields)
-        self._message = layout.template
-        slots = {
-            field: np.frombuffer(self._message, '<f8', len(self._names), offset)
+        # Shifted as its numbers are aligned, the message holds them where arrays may lie.
+        memory = memoryview(bytearray(SHIFT + layout.size))
+        message = memory[SHIFT:]
+        message[:] = layout.template
+        self._token = token
+        self._slots = {
+            field: np.frombuffer(message, '<f8', len(self._names), offset)
             for field, offset in layout.offsets.items()
         }
-        STAMP.pack_into(self._message, STAMP_OFFSET, 1, 2)
-        for i, slot in enumerate(slots.values()):
+        self._message = message if self._is_understood(message) else None
+        return tuple(self._slots.values())
+
+    def send(self, stamp_ns: int) -> None:
+        """Publish what the arrays of `open` hold.
+
+        Args:
+            stamp_ns: Simulation time [ns], the header's stamp.
+        """
+        if self._message is None:
+            self._send(serialize_message(self._plain_message(stamp_ns)))
+            return
+        STAMP.pack_into(self._message, STAMP_OFFSET, *divmod(stamp_ns, NANOSECONDS))
+        self._send(bytes(self._message))
+
+    def _is_understood(self, message: memoryview) -> bool:
+        """Return whether the client library reads a sample of the message as what it means."""
+        if self._plain:
+            return False
+        STAMP.pack_into(message, STAMP_OFFSET, 1, 2)
+        for i, slot in enumerate(self._slots.values()):
             slot[:] = np.arange(slot.size) + 0.1 * i
-        sample = joint_state(NANOSECONDS + 2, token, self._names, *map(slots.get, FIELDS))
-        if deserialize_message(bytes(self._message), JointState) == sample:
-            self._position, self._velocity, self._effort = map(slots.get, FIELDS)
-            self._is_patched = True
+        sample = self._plain_message(NANOSECONDS + 2)
+        is_understood = deserialize_message(bytes(message), JointState) == sample
+        for slot in self._slots.values():
+            slot[:] = 0.0
+        return is_understood
 
-
-def joint_state(
-    stamp_ns: int,
-    token: str,
-    names: Sequence[str],
-    position: ArrayLike | None,
-    velocity: ArrayLike | None,
-    effort: ArrayLike | None,
-) -> JointState:
-    """Return the message that stands for the arrays, built by the client library alone."""
-    message = JointState()
-    message.header.stamp.sec, message.header.stamp.nanosec = divmod(stamp_ns, NANOSECONDS)
-    message.header.frame_id = token
-    message.name = list(names)
-    for field, numbers in zip(FIELDS, (position, velocity, effort), strict=True):
-        if numbers is not None:
-            setattr(message, field, np.asarray(numbers, dtype=float).tolist())
-    return message
+    def _plain_message(self, stamp_ns: int) -> JointState:
+        """Return the message that stands for the arrays, built by the client library alone."""
+        message = JointState()
+        message.header.stamp.sec, message.header.stamp.nanosec = divmod(stamp_ns, NANOSECONDS)
+        message.header.frame_id = self._token
+        message.name = list(self._names)
+        for field, numbers in self._slots.items():
+            setattr(message, field, numbers.tolist())
+        return message

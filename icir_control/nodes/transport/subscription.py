@@ -1,9 +1,7 @@
 """Subscribes to joint states and joint commands: the newest valid message as arrays."""
 
-from collections import Counter
 from collections.abc import Sequence
 
-import numpy as np
 from rclpy.callback_groups import CallbackGroup, MutuallyExclusiveCallbackGroup
 from rclpy.node import Node
 from rclpy.qos import QoSProfile, ReliabilityPolicy
@@ -17,8 +15,13 @@ from icir_control.nodes.transport.native import has_native_parts
 SUBSCRIBED = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
 
 
-class JointStateSubscription:
-    """The newest valid JointState of a topic, as arrays in the order of our joints."""
+class JointStateSubscription(JointStateDecoder):
+    """The newest valid JointState of a topic, as arrays in the order of our joints.
+
+    Attributes:
+        is_native: Whether messages are taken from the middleware by hand.
+        topic_name: The full name of the topic.
+    """
 
     def __init__(
         self,
@@ -41,9 +44,9 @@ class JointStateSubscription:
                 reference that tests compare the fast path with.
             qos: For one who wants every message instead of the newest.
         """
+        super().__init__(names, fields, plain=plain)
         self.is_native = has_native_parts() and not plain
-        self._decoder = JointStateDecoder(names, fields, plain=plain)
-        self._delivered: bytes | None = None
+        self._delivered: tuple[bytes] | None = None
         group = _NotExecuted() if self.is_native else MutuallyExclusiveCallbackGroup()
         self.subscription: Subscription = node.create_subscription(
             JointState,
@@ -53,58 +56,21 @@ class JointStateSubscription:
             callback_group=group,
             raw=True,
         )
-        self._take_message = self.subscription.handle.take_message if self.is_native else None
-
-    @property
-    def topic_name(self) -> str:
-        """The full name of the topic."""
-        return self.subscription.topic_name
-
-    @property
-    def stamp_ns(self) -> int:
-        """The header's stamp of the message taken last [ns]."""
-        return self._decoder.stamp_ns
-
-    @property
-    def token(self) -> str:
-        """The header's `frame_id` of the message taken last."""
-        return self._decoder.token
-
-    @property
-    def position(self) -> np.ndarray:
-        """(n,) [rad or m], the same array at every message."""
-        return self._decoder.position
-
-    @property
-    def velocity(self) -> np.ndarray:
-        """(n,) [rad/s or m/s], the same array at every message."""
-        return self._decoder.velocity
-
-    @property
-    def effort(self) -> np.ndarray:
-        """(n,) [N m or N], the same array at every message."""
-        return self._decoder.effort
-
-    @property
-    def rejected(self) -> Counter[str]:
-        """How many messages were not taken over, by kind."""
-        return self._decoder.rejected
-
-    @property
-    def last_rejection(self) -> str:
-        """Why the last of them was not."""
-        return self._decoder.last_rejection
+        self.topic_name: str = self.subscription.topic_name
+        self._take = self.subscription.handle.take_message if self.is_native else self._collect
 
     def take(self) -> bool:
         """Take over a message that has arrived; return whether there was one and it was valid."""
-        if self._take_message is not None:
-            taken = self._take_message(JointState, True)
-            return taken is not None and self._decoder.decode(taken[0])
-        raw, self._delivered = self._delivered, None
-        return raw is not None and self._decoder.decode(raw)
+        taken = self._take(JointState, True)
+        return taken is not None and self.decode(taken[0])
 
     def _deliver(self, raw: bytes) -> None:
-        self._delivered = raw
+        self._delivered = (raw,)
+
+    def _collect(self, *_: object) -> tuple[bytes] | None:
+        """Return what the executor delivered, as the middleware returns it."""
+        delivered, self._delivered = self._delivered, None
+        return delivered
 
 
 class _NotExecuted(CallbackGroup):

@@ -52,28 +52,38 @@ class Waiter:
         self.slow_due = 0.0
         if self._is_native:
             self._handles = [s.subscription.handle for s in self._subscriptions]
-            self._hot = rclpy_implementation.WaitSet(
+            hot = rclpy_implementation.WaitSet(
                 len(self._handles), 0, 0, 0, 0, 0, node.context.handle
             )
+            # Looking them up takes its time, on a path where every microsecond counts.
+            self._clear, self._add, self._wait = (
+                hot.clear_entities,
+                hot.add_subscription,
+                hot.wait,
+            )
 
-    def wait(self, timeout_s: float) -> None:
+    def wait(self, now: float, until: float) -> None:
         """Wait for a message on a hot topic; whoever takes then finds out whether there is one.
 
         It may end early without: another callback of the node ran, and what the caller waits for
         may have changed, or the slow entities are due.
 
         Args:
-            timeout_s: Longest time to wait, wall clock [s]; not at all when negative.
+            now: Wall time [s, monotonic].
+            until: Latest time to end [s, monotonic]; not at all when it has passed.
         """
-        timeout_s = max(timeout_s, 0.0)
-        if not self._is_native:
-            self._executor.spin_once(timeout_s)
-            return
-        left = self.slow_due - time.monotonic()
-        if left > 0.0:
-            self._wait_hot(min(timeout_s, left))
+        slow_due = self.slow_due
+        if now < slow_due:
+            left = (until if until < slow_due else slow_due) - now
+            self._clear()
+            for handle in self._handles:
+                self._add(handle)
+            # A negative time would mean without end.
+            self._wait(int(left * _NANOSECONDS) if left > 0.0 else 0)
+        elif self._is_native:
+            self._wait_all(max(until - now, 0.0))
         else:
-            self._wait_all(timeout_s)
+            self._executor.spin_once(max(until - now, 0.0))
 
     def serve_until(self, is_done: Callable[[], bool]) -> None:
         """Run callbacks of the node, those that were suspended first, until a condition holds.
@@ -87,14 +97,6 @@ class Waiter:
     def close(self) -> None:
         """Give the node up."""
         self._executor.shutdown()
-
-    def _wait_hot(self, timeout_s: float) -> None:
-        """Wait for the hot topics alone."""
-        wait_set = self._hot
-        wait_set.clear_entities()
-        for handle in self._handles:
-            wait_set.add_subscription(handle)
-        wait_set.wait(int(timeout_s * _NANOSECONDS))
 
     def _wait_all(self, timeout_s: float) -> None:
         """Wait for every entity; have the executor serve one that is slow."""
