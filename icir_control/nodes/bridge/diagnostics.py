@@ -92,7 +92,7 @@ class BridgeDiagnostics:
         malformed, self._malformed = self._malformed, self._commands.rejected.total()
         if self._malformed > malformed:
             return DiagnosticStatus.WARN, f'commands rejected: {self._commands.last_rejection}'
-        if loop.is_paused:
+        if loop.hold.is_paused:
             return DiagnosticStatus.OK, 'paused'
         if not loop.gate.has_admitted:
             return DiagnosticStatus.OK, 'waiting for the first command'

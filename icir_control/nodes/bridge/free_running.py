@@ -22,10 +22,10 @@ class FreeRunningLoop(Loop):
         now = time.monotonic()
         if now >= self.housekeeping.due:
             self.housekeeping.run(now)
-        if not (self.gate.has_admitted and self._may_move):
+        if not (self.gate.has_admitted and self.hold.may_move):
             self._look_for_first(now)
             self._stand(now)
-        elif self.is_paused:
+        elif self.hold.is_paused:
             self._step_when_answered(now)
         else:
             self._run(now)

@@ -13,16 +13,16 @@ class LockstepLoop(Loop):
         now = time.monotonic()
         if now >= self.housekeeping.due:
             self.housekeeping.run(now)
-        gate = self.gate
-        if not (gate.is_answered and self._may_move) or self.rival:
+        gate, hold = self.gate, self.hold
+        if not (gate.is_answered and hold.may_move) or self.rival:
             if now - self._states.published_at >= self._timeout and self._is_wanted:
                 self._fall_silent('time stands still')
             now = self._stand(now)
-            if not (gate.is_answered and self._may_move) or self.rival:
+            if not (gate.is_answered and hold.may_move) or self.rival:
                 return
             # The answer has come: the step is taken in the same turn.
         due = self.pacer.due
-        if now >= due or self.is_paused:
+        if now >= due or hold.is_paused:
             self._step(self._torque, now)
         else:
             self._wait(now, due)

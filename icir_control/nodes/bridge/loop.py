@@ -1,35 +1,22 @@
 """What lockstep and free-running share: publish a state, take its answer, step the world."""
 
-import math
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Protocol
 
 import numpy as np
 
 from icir_control.errors import DivergenceError
 from icir_control.nodes.bridge.gate import CommandGate
+from icir_control.nodes.bridge.hold import Hold
 from icir_control.nodes.bridge.housekeeping import Housekeeping
+from icir_control.nodes.bridge.log import Log
 from icir_control.nodes.bridge.pacer import Pacer
 from icir_control.nodes.bridge.pushes import PushSchedule
 from icir_control.nodes.bridge.state_output import StateOutput
 from icir_control.nodes.bridge.statistics import Statistics
 from icir_control.nodes.transport import JointStatePublisher, JointStateSubscription, Waiter
 from icir_control.simulation import World
-
-
-class Log(Protocol):
-    """Where a loop says what a user should know."""
-
-    def info(self, message: str) -> object:
-        """Say what is as it should be."""
-
-    def warning(self, message: str) -> object:
-        """Say what a user may have to do something about."""
-
-    def error(self, message: str) -> object:
-        """Say what went wrong."""
 
 
 class Loop(ABC):
@@ -43,10 +30,9 @@ class Loop(ABC):
         housekeeping: What is done now and then by wall time.
         statistics: Counters.
         initial_configuration: (n,) where a reset places the robot [rad or m].
-        is_paused: Whether time stands still on request; set by `pause`.
+        hold: What keeps time from going on.
         rival: Who else speaks where only one may, in words; empty when nobody does; set by
             `note_rival`.
-        divergence: Why the physics stands, in words; empty when it does not.
         is_silent: Whether commands stay out for longer than `command_timeout`.
     """
 
@@ -87,9 +73,8 @@ class Loop(ABC):
         self.housekeeping = Housekeeping()
         self.statistics = Statistics()
         self.initial_configuration = initial_configuration
-        self.is_paused = False
+        self.hold = Hold()
         self.rival = ''
-        self.divergence = ''
         self.is_silent = False
         self._states = StateOutput(world, states)
         self._commands = commands
@@ -103,38 +88,31 @@ class Loop(ABC):
         self._load = np.zeros(count)
         self._is_unexamined = False
         self._inverse_limit = 1.0 / np.maximum(world.effort_limit, np.finfo(float).tiny)
-        self._step_done: Callable[[bool], None] | None = None
-        self._step_deadline = 0.0
-        # Whether neither a pause nor a diverged world keeps time from going on.
-        self._may_move = True
 
     @property
     def obstacle(self) -> str:
         """Why no command counts, in words; empty when it does."""
-        return self.divergence or self.rival
+        return self.hold.divergence or self.rival
 
     def open_run(self) -> None:
         """Begin a run: publish its first state under a new token; time waits for a command."""
         self._states.open_run()
         self.gate.open_run(self._states.token, self.world.time_ns)
         self.pacer.restart(time.monotonic())
-        self.divergence = ''
+        self.hold.diverge('')
         self.is_silent = False
-        self._weigh()
         self._states.publish()
 
     def reset(self) -> None:
         """Begin a run from the initial configuration, at rest; simulation time goes on."""
         self.pushes.clear()
         self.world.reset(self.initial_configuration)
-        # Whoever waits for a step waits for one of the run that ended.
-        self._step_deadline = -math.inf
+        self.hold.forget_step()
         self.open_run()
 
     def pause(self, is_paused: bool) -> None:
         """Let time stand still, or go on."""
-        self.is_paused = is_paused
-        self._weigh()
+        self.hold.pause(is_paused)
         self.pacer.restart(time.monotonic())
 
     def note_rival(self, rival: str) -> None:
@@ -157,23 +135,6 @@ class Loop(ABC):
     def set_real_time_factor(self, factor: float) -> None:
         """Change the pace: simulated seconds per second of wall time, 0 as fast as possible."""
         self.pacer.set_factor(factor, time.monotonic())
-
-    def ask_step(self, timeout: float, done: Callable[[bool], None]) -> bool:
-        """Ask for one step while paused.
-
-        Args:
-            timeout: Longest time to wait for the command that it needs [s of wall time].
-            done: Called, from `turn`, with whether the step was taken.
-
-        Returns:
-            Whether the request was taken: one at a time.
-        """
-        if self._step_done is not None:
-            return False
-        self._step_done = done
-        self._step_deadline = time.monotonic() + timeout
-        self._weigh()
-        return True
 
     @abstractmethod
     def turn(self) -> None:
@@ -229,8 +190,7 @@ class Loop(ABC):
         world.prepare()
         if self._is_unexamined:
             self._examine_command()
-        if self._step_done is not None:
-            self._finish_step(True)
+        self.hold.note_step()
 
     def _examine_command(self) -> None:
         """Count the newest command if it is beyond a limit of the plant."""
@@ -243,12 +203,7 @@ class Loop(ABC):
     @property
     def _is_wanted(self) -> bool:
         """Whether nothing but the answer to the present state is missing."""
-        return not (self.gate.is_answered or self.is_paused or self.obstacle)
-
-    def _weigh(self) -> None:
-        """Find out anew whether time may go on: a pause, a divergence or a request has changed."""
-        is_held = self.is_paused and self._step_done is None
-        self._may_move = not (self.divergence or is_held)
+        return not (self.gate.is_answered or self.hold.is_paused or self.obstacle)
 
     def _stand(self, now: float) -> float:
         """Let time stand still: repeat the state when that is due, else wait for commands.
@@ -259,8 +214,7 @@ class Loop(ABC):
         Returns:
             The same, later.
         """
-        if self._step_done is not None and now >= self._step_deadline:
-            self._finish_step(False)
+        self.hold.look_at_step(now)
         states = self._states
         if now < states.repeat_due:
             return self._wait(now, min(states.repeat_due, self.housekeeping.due))
@@ -286,11 +240,4 @@ class Loop(ABC):
         if self._reset_on_divergence:
             self.reset()
         else:
-            self.divergence = str(error)
-            self._weigh()
-
-    def _finish_step(self, is_taken: bool) -> None:
-        done, self._step_done = self._step_done, None
-        self._weigh()
-        if done is not None:
-            done(is_taken)
+            self.hold.diverge(str(error))

@@ -28,7 +28,7 @@ class SimulationServices:
         node.create_service(Trigger, '~/reset', self._reset, callback_group=group)
 
     def _pause(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
-        was_paused = self._loop.is_paused
+        was_paused = self._loop.hold.is_paused
         self._loop.pause(request.data)
         response.success = True
         word = 'paused' if request.data else 'running'
@@ -42,7 +42,7 @@ class SimulationServices:
         return response
 
     async def _step(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
-        if not self._loop.is_paused:
+        if not self._loop.hold.is_paused:
             response.message = 'not paused; call ~/pause with true first'
             return response
         reason = await self._stepper.step(1)

@@ -65,7 +65,7 @@ class StandardServices:
 
     @property
     def _state(self) -> int:
-        if not self._loop.is_paused:
+        if not self._loop.hold.is_paused:
             return SimulationState.STATE_PLAYING
         if self._stopped_ns == self._loop.world.time_ns:
             return SimulationState.STATE_STOPPED

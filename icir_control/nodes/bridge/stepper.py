@@ -35,7 +35,7 @@ class Stepper:
             Why not all of them were taken; empty when they were.
         """
         loop = self._loop
-        if not loop.is_paused:
+        if not loop.hold.is_paused:
             return 'not paused'
         taken = 0
         over: Future[str] = Future()
@@ -52,14 +52,14 @@ class Stepper:
                 finish(loop.obstacle or f'no command within {self._timeout:g} s')
             elif taken == count:
                 finish('')
-            elif not loop.is_paused:
+            elif not loop.hold.is_paused:
                 finish('not paused any more')
             else:
-                loop.ask_step(self._timeout, go_on)
+                loop.hold.ask_step(self._timeout, go_on)
 
         if count == 0:
             return ''
-        if not loop.ask_step(self._timeout, go_on):
+        if not loop.hold.ask_step(self._timeout, go_on):
             return 'another step is waiting for its command'
         self._is_answering = True
         reason = await over
