@@ -6,7 +6,9 @@ Every way but the last runs as two processes, each on a ROS graph of its own:
 - `raw`: serialised bytes through a wait set, best effort, sent back as they came;
 - `loop`: bridge and controller in lockstep, as fast as possible: the physics and the control law
   are done in between;
-- `composed`: the same two nodes and topics in one process.
+- `composed`: the same two nodes and topics in one process;
+- `raw, one processor` and `loop, one processor`: two processes again, both kept to one processor,
+  as by `taskset`: they take turns anyway, and no sleeping processor has to be woken.
 
 The ways take turns, so that a change of the machine's mood meets all of them.
 """
@@ -18,9 +20,17 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
-WAYS = ('plain', 'raw', 'loop', 'composed')
+WAYS = {
+    'plain': 'bare ping-pong, rclpy.spin',
+    'raw': 'bare ping-pong, wait set and raw messages',
+    'loop': 'lockstep loop, physics and control',
+    'composed': 'the same in one process',
+    'raw, one processor': 'bare ping-pong, raw, on one processor',
+    'loop, one processor': 'lockstep loop on one processor',
+}
 NAMES = [f'joint_{i}' for i in range(1, 7)]
 QUIET = ('--ros-args', '--log-level', 'error')
 BRIDGE = 'mujoco_bridge'
@@ -60,23 +70,18 @@ def report(rates: dict[str, list[float]], *, as_json: bool) -> None:
         result = {'rates_hz': median, 'loop_ratio_to': ratios, 'composed_ratio_to_loop': composed}
         print(json.dumps(result))
         return
-    words = {
-        'plain': 'bare ping-pong, rclpy.spin',
-        'raw': 'bare ping-pong, wait set and raw messages',
-        'loop': 'lockstep loop, physics and control',
-        'composed': 'the same in one process',
-    }
     print(f'{"two processes, and one":44}{"per second":>11}{"median us":>11}{"loop / it":>11}')
-    for way in WAYS:
+    for way, words in WAYS.items():
         ratio = median['loop'] / median[way]
-        print(f'{words[way]:44}{median[way]:11.0f}{1e6 / median[way]:11.1f}{ratio:11.2f}')
+        print(f'{words:44}{median[way]:11.0f}{1e6 / median[way]:11.1f}{ratio:11.2f}')
     print(f'in one process {composed:.1f} times as fast as in two')
 
 
 def measure(way: str, seconds: float) -> float:
     """Run one way in processes of its own; its round trips per second."""
+    kind, _, place = way.partition(', ')
     environment = os.environ | {
-        'ROS_DOMAIN_ID': str(_FIRST_DOMAIN + WAYS.index(way)),
+        'ROS_DOMAIN_ID': str(_FIRST_DOMAIN + list(WAYS).index(way)),
         'ROS_AUTOMATIC_DISCOVERY_RANGE': 'LOCALHOST',
     }
 
@@ -84,9 +89,10 @@ def measure(way: str, seconds: float) -> float:
         command = [sys.executable, __file__, '--part', part, '--seconds', str(seconds)]
         return subprocess.Popen(command, env=environment, stdout=stdout, text=True)
 
-    answerers = [start(part, subprocess.DEVNULL) for part in PARTS if part == f'{way}_answer']
+    with kept_to_one_processor(bool(place)):
+        answerers = [start(part, subprocess.DEVNULL) for part in PARTS if part == f'{kind}_answer']
+        asker = start(f'{kind}_ask', subprocess.PIPE)
     try:
-        asker = start(f'{way}_ask', subprocess.PIPE)
         out, _ = asker.communicate(timeout=_PATIENCE + 10 * seconds)
     finally:
         for answerer in answerers:
@@ -95,6 +101,18 @@ def measure(way: str, seconds: float) -> float:
     if asker.returncode:
         raise SystemExit(f'{way}: the measuring process ended with status {asker.returncode}')
     return float(out.strip().splitlines()[-1])
+
+
+@contextmanager
+def kept_to_one_processor(is_kept: bool) -> Iterator[None]:
+    """Keep all processes that are started meanwhile to one of the processors."""
+    allowed = os.sched_getaffinity(0)
+    if is_kept:
+        os.sched_setaffinity(0, {min(allowed)})
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, allowed)
 
 
 class Meter:

@@ -103,10 +103,11 @@ def plan_pose_motion(
             f'{least:.2g}, at least {singularity:g} is needed; move the joints first'
         )
     workspace.run(REHEARSE)
-    return Plan(path, _judge(arm, record.outcome, duration))
+    share = min(record.path_time / duration, 1.0)
+    return Plan(path, _judge(arm, record.outcome, duration, share))
 
 
-def _judge(arm: Arm, outcome: NDArray[np.float64], expected: float) -> str:
+def _judge(arm: Arm, outcome: NDArray[np.float64], expected: float, share: float) -> str:
     """Return a note on a rehearsal that succeeds; refuse the motion of one that does not."""
     ending, joint, place, seconds, least, left = outcome
     if ending == OUTSIDE:
@@ -119,8 +120,9 @@ def _judge(arm: Arm, outcome: NDArray[np.float64], expected: float) -> str:
         )
     if ending != ARRIVED:
         raise RefusedError(
-            f'the goal is out of reach: the arm comes to rest {left:.3g} (m and rad) off its '
-            f'path; smallest singular value of the Jacobian on the way {least:.2g}'
+            f'the goal is out of reach: the arm gets stuck at {share:.0%} of the motion, with '
+            f'{left:.2g} m or rad between tool and path; smallest singular value of the '
+            f'Jacobian on the way {least:.2g}'
         )
     if seconds <= 1.02 * expected + 0.02:
         return ''

@@ -218,6 +218,11 @@ class Loop(ABC):
         states = self._states
         if now < states.repeat_due:
             return self._wait(now, min(states.repeat_due, self.housekeeping.due))
+        if self._is_wanted:
+            # Where this process was held up, the answer may have been there for long.
+            now = self._wait(now, now)
+            if self.gate.is_answered:
+                return now
         if states.repeat(now) and self._is_wanted and self.gate.has_admitted:
             self.statistics.missed += 1
         return now
