@@ -13,8 +13,6 @@ from icir_control.nodes.transport.layout import (
     FIELDS,
     NANOSECONDS,
     NUMBER_SIZE,
-    STAMP,
-    STAMP_OFFSET,
     JointStateLayout,
 )
 
@@ -79,7 +77,7 @@ class JointStateDecoder:
             + len(FIELDS) * count * NUMBER_SIZE
             + _SPARE_LENGTH
         )
-        self._accepted = np.zeros((len(self._fields), count), '<f8')
+        self._accepted = np.zeros((len(self._fields), count))
         self._incoming = np.zeros_like(self._accepted)
         arrays = dict(zip(self._fields, self._accepted, strict=True))
         self.position, self.velocity, self.effort = (
@@ -124,7 +122,7 @@ class JointStateDecoder:
         if not np.isfinite(self._incoming).all():
             raise RejectedMessageError('not_finite', self._describe_not_finite())
         if not self._plain:
-            self._learn(message, order, raw)
+            self._learn(message, order, raw, stamp_ns)
         self._accepted[:] = self._incoming
         self.stamp_ns = stamp_ns
         self.token = message.header.frame_id
@@ -149,21 +147,18 @@ class JointStateDecoder:
                 )
         return np.array([names.index(name) for name in self._names], dtype=np.intp)
 
-    def _learn(self, message: JointState, order: np.ndarray, raw: bytes) -> None:
-        """Keep the message's layout if reading by it gives the very same message."""
+    def _learn(self, message: JointState, order: np.ndarray, raw: bytes, stamp_ns: int) -> None:
+        """Keep the message's layout if reading by it gives the very same numbers."""
         filled = [field for field in FIELDS if len(getattr(message, field))]
         layout = JointStateLayout(message.name, message.header.frame_id, filled)
         if not layout.matches(raw):
             return
-        stamp = message.header.stamp
-        if STAMP.unpack_from(raw, STAMP_OFFSET) != (stamp.sec, stamp.nanosec):
-            return
-        for field in filled:
-            numbers = np.frombuffer(raw, '<f8', len(order), layout.offsets[field])
-            if numbers.tobytes() != np.asarray(getattr(message, field), '<f8').tobytes():
-                return
         offsets = [layout.offsets[field] for field in self._fields]
-        self._known = KnownLayout(layout, raw, offsets, order, self._accepted)
+        known = KnownLayout(layout, raw, offsets, order, self._accepted)
+        known.place[:] = raw
+        is_same_stamp = self._read_known(*known.arrays) == stamp_ns
+        if is_same_stamp and self._accepted.tobytes() == self._incoming.tobytes():
+            self._known = known
 
     def _describe_not_finite(self) -> str:
         row, joint = np.argwhere(~np.isfinite(self._incoming))[0]
