@@ -1,9 +1,11 @@
 """How fast the lockstep loop is beside bare ping-pong of the same messages, in one run.
 
-Every way but the last runs as two processes, each on a ROS graph of its own:
+Every way but `composed` runs as two processes, each on a ROS graph of its own:
 
 - `plain`: JointState through `rclpy.spin`, best effort, nothing else done;
 - `raw`: serialised bytes through a wait set, best effort, sent back as they came;
+- `plain_loop`: bridge and controller in lockstep on the public client library alone, messages
+  built and spun as it does;
 - `loop`: bridge and controller in lockstep, as fast as possible: the physics and the control law
   are done in between;
 - `composed`: the same two nodes and topics in one process;
@@ -22,10 +24,12 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 
 WAYS = {
     'plain': 'bare ping-pong, rclpy.spin',
     'raw': 'bare ping-pong, wait set and raw messages',
+    'plain_loop': 'lockstep loop, rclpy.spin',
     'loop': 'lockstep loop, physics and control',
     'composed': 'the same in one process',
     'raw, one processor': 'bare ping-pong, raw, on one processor',
@@ -293,6 +297,28 @@ def loop_answer(_: float) -> None:
     sys.exit(controller(['controller', *QUIET]))
 
 
+def use_the_public_library_alone() -> None:
+    """Let nodes that are made from now on do without the fast path."""
+    from icir_control.nodes.bridge import node as bridge
+    from icir_control.nodes.controller import node as controller
+
+    for module in (bridge, controller):
+        for kind in (module.JointStatePublisher, module.JointStateSubscription):
+            setattr(module, kind.__name__, partial(kind, plain=True))
+
+
+def plain_loop_ask(seconds: float) -> None:
+    """Run the bridge without the fast path."""
+    use_the_public_library_alone()
+    loop_ask(seconds)
+
+
+def plain_loop_answer(seconds: float) -> None:
+    """Run the controller without the fast path."""
+    use_the_public_library_alone()
+    loop_answer(seconds)
+
+
 def composed_ask(seconds: float) -> None:
     """Run bridge and controller in this process for a while."""
     import rclpy
@@ -310,6 +336,8 @@ PARTS: dict[str, Callable[[float], None]] = {
     'plain_answer': plain_answer,
     'raw_ask': raw_ask,
     'raw_answer': raw_answer,
+    'plain_loop_ask': plain_loop_ask,
+    'plain_loop_answer': plain_loop_answer,
     'loop_ask': loop_ask,
     'loop_answer': loop_answer,
     'composed_ask': composed_ask,
