@@ -3,10 +3,12 @@
 import signal
 import sys
 import time
+from collections import deque
 from pathlib import Path
 
 import numpy as np
 import pytest
+from diagnostic_msgs.msg import DiagnosticArray
 from ros_processes import RosGraph
 from session import CREEPING, Session
 from state_source import HOME
@@ -57,6 +59,26 @@ def test_free_running_answers_in_time(ros_graph):
     session.wait(2.5)
     np.testing.assert_allclose(session.position, HOME, rtol=0, atol=1e-3)
     assert 'no command for' not in session.bridge.output
+
+
+def test_no_answer_is_missed_while_the_process_hangs(ros_graph):
+    session = Session(ros_graph, bridge_parameters=('real_time_factor:=0.0',), composed=True)
+    missed = deque(maxlen=1)
+
+    def note(message: DiagnosticArray) -> None:
+        for status in message.status:
+            missed.extend(value.value for value in status.values if value.key == 'missed')
+
+    session.observer.create_subscription(DiagnosticArray, '/diagnostics', note, 10)
+    session.wait(0.1)
+    for _ in range(20):  # a third of them between a state and the look for its answer
+        session.bridge.send(signal.SIGSTOP)
+        time.sleep(0.12)  # longer than after which a state is repeated; nothing tells of it
+        session.bridge.send(signal.SIGCONT)
+        session.wait(0.05)
+    missed.clear()
+    session.observer.spin_until(lambda: missed, what='diagnostics')
+    assert missed.pop() == '0'
 
 
 @pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
