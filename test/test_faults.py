@@ -184,6 +184,7 @@ def test_lockstep_loses_nothing_while_a_process_hangs(ros_graph, victim, seconds
     if victim == 'bridge':
         session.controller.wait_for('no states')
         session.controller.wait_for('states on /joint_states are back')
+        assert 'no command for' not in session.bridge.output
     else:
         session.bridge.wait_for('no command for 0.5 s')
         session.bridge.wait_for('commands are back')

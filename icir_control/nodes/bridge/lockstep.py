@@ -15,10 +15,10 @@ class LockstepLoop(Loop):
             self.housekeeping.run(now)
         gate, hold = self.gate, self.hold
         if not (gate.is_answered and hold.may_move) or self.rival:
-            if now - self._states.published_at >= self._timeout and self._is_wanted:
-                self._fall_silent('time stands still')
             now = self._stand(now)
             if not (gate.is_answered and hold.may_move) or self.rival:
+                if now - self._states.published_at >= self._timeout and self._is_wanted:
+                    self._fall_silent('time stands still')
                 return
             # The answer has come: the step is taken in the same turn.
         due = self.pacer.due
