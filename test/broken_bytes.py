@@ -12,7 +12,8 @@ HUGE = struct.pack('<I', 0xFFFFFFFF)
 
 
 def broken_copies(message: JointState) -> list[bytes]:
-    """Serialised messages none of which is one: cut short, with impossible lengths, noise."""
+    """Serialised messages none of which is one: cut short, with impossible lengths, noise,
+    padding behind nothing."""
     whole = serialize_message(message)
     cut = [whole[:length] for length in range(0, len(whole) - 1, 5)]
     (size,) = struct.unpack_from('<I', whole, TOKEN_LENGTH)
@@ -20,4 +21,5 @@ def broken_copies(message: JointState) -> list[bytes]:
     oversized = [whole[:place] + HUGE + whole[place + 4 :] for place in (TOKEN_LENGTH, name_count)]
     random = np.random.default_rng(len(whole))
     noise = [random.bytes(length) for length in (1, 3, 4, 5, 60, 300, 4000)]
-    return [*cut, *oversized, *noise, *(ENCAPSULATION + piece for piece in noise)]
+    promised = [bytes([0, 1, 0, padding]) for padding in range(3, 256, 36)]
+    return [*promised, *cut, *oversized, *noise, *(ENCAPSULATION + piece for piece in noise)]

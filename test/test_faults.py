@@ -251,6 +251,12 @@ def test_bytes_that_are_no_message_harm_nobody(ros_graph):
         for publisher in (wrenches, modes):
             publisher.publish(random.bytes(size))
             stranger.spin_for(0.01)
+    targets = stranger.create_publisher(JointState, 'controller/target_joints', 1)
+    stranger.spin_until(targets.get_subscription_count)
+    for raw in broken_copies(session.state):
+        targets.publish(raw)
+        stranger.spin_for(0.01)
+    session.controller.wait_for('target joints.*a serialised JointState')
     modes.publish(String(data='nan'))
     session.controller.wait_for("'nan'")
     expect_continuation(session)

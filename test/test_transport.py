@@ -112,6 +112,7 @@ def test_any_message_is_read_as_the_client_library_reads_it(states, twice):
 )
 @example([(1, 0)], 300, b'')  # said to be big-endian
 @example([(0, 6)], 300, b'')  # another encoding
+@example([(3, 255)], 4, b'')  # padding behind a message that ends before it begins
 @FUZZED
 def test_any_bytes_are_read_as_the_client_library_reads_them(changes, length, tail):
     raw = serialize_message(good())

@@ -98,7 +98,8 @@ class Figure:
         if isinstance(value, str):
             return None
         if self.kind == 'int':
-            return value if isinstance(value, int) and not isinstance(value, bool) else None
+            is_whole = isinstance(value, int) and not isinstance(value, bool)
+            return value if is_whole and -(2**63) <= value < 2**63 else None
         if self.kind == 'string_array':
             if not isinstance(value, list | tuple):
                 return None

@@ -54,6 +54,7 @@ class StopRequest:
         self._is_made = False
         self._interrupts = True
         self._handlers: dict[signal.Signals, object] = {}
+        self._report: Callable[[sys.UnraisableHookArgs], object] = sys.unraisablehook
 
     def __bool__(self) -> bool:
         """Return whether the process was asked to end."""
@@ -63,11 +64,14 @@ class StopRequest:
         """Listen to the signals."""
         for number in self._SIGNALS:
             self._handlers[number] = signal.signal(number, self._take)
+        self._report = sys.unraisablehook
+        sys.unraisablehook = self._pass_over
         return self
 
     def __exit__(self, *_: object) -> None:
         """Give the signals back."""
         self.defer()
+        sys.unraisablehook = self._report
         for number, handler in self._handlers.items():
             signal.signal(number, handler)
 
@@ -76,6 +80,11 @@ class StopRequest:
         self._interrupts = False
         if self.has_interrupted and self._patience is not None:
             signal.setitimer(signal.ITIMER_REAL, 0.0)
+
+    def _pass_over(self, lost: 'sys.UnraisableHookArgs') -> None:
+        """Say nothing of an interruption in a callback, where Python could only report it."""
+        if not (self.has_interrupted and issubclass(lost.exc_type, KeyboardInterrupt)):
+            self._report(lost)
 
     def _take(self, number: int, frame: FrameType | None) -> None:
         self._is_made = True

@@ -11,6 +11,7 @@ from std_srvs.srv import Trigger
 
 from icir_control.control import Controller
 from icir_control.errors import IcirError, InvalidValueError
+from icir_control.nodes.transport import read_joint_state
 from icir_control.spatial import SE3, Force
 
 
@@ -37,7 +38,7 @@ class Requests:
             node.create_service(Trigger, f'~/modes/{name}', self._service_of(name))
         node.create_subscription(String, '~/select_mode', self._take_mode, 1)
         node.create_subscription(PoseStamped, '~/target_pose', self._take_pose, 1)
-        node.create_subscription(JointState, '~/target_joints', self._take_joints, 1)
+        node.create_subscription(JointState, '~/target_joints', self._take_joints, 1, raw=True)
         node.create_subscription(WrenchStamped, '~/measured_wrench', self._take_wrench, 1)
 
     def _service_of(
@@ -57,10 +58,11 @@ class Requests:
     def _take_pose(self, message: PoseStamped) -> None:
         self._try('target pose', lambda: self._controller.set_target_pose(self._pose_of(message)))
 
-    def _take_joints(self, message: JointState) -> None:
-        self._try(
-            'target joints', lambda: self._controller.set_target_joints(self._joints_of(message))
-        )
+    def _take_joints(self, raw: bytes) -> None:
+        def act() -> None:
+            self._controller.set_target_joints(self._joints_of(read_joint_state(raw)))
+
+        self._try('target joints', act)
 
     def _take_wrench(self, message: WrenchStamped) -> None:
         """Hand a sensor's wrench on; a stream of them is too quick to say each in the log."""

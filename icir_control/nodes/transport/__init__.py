@@ -5,9 +5,10 @@ goes through the public client library alone. Both stand behind the same names a
 arrays.
 """
 
+from icir_control.nodes.transport.joint_state import read_joint_state
 from icir_control.nodes.transport.layout import FIELDS
 from icir_control.nodes.transport.publisher import JointStatePublisher
 from icir_control.nodes.transport.subscription import JointStateSubscription
 from icir_control.nodes.transport.waiter import Waiter
 
-__all__ = ['FIELDS', 'JointStatePublisher', 'JointStateSubscription', 'Waiter']
+__all__ = ['FIELDS', 'JointStatePublisher', 'JointStateSubscription', 'Waiter', 'read_joint_state']

@@ -4,10 +4,10 @@ from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
-from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import JointState
 
 from icir_control.errors import InvalidValueError
+from icir_control.nodes.transport.joint_state import read_joint_state
 from icir_control.nodes.transport.known import KnownLayout, reader
 from icir_control.nodes.transport.layout import (
     FIELDS,
@@ -111,9 +111,9 @@ class JointStateDecoder:
                 'too_long', f'{len(raw)} bytes; one with our joints has at most {self._longest}'
             )
         try:
-            message = deserialize_message(raw, JointState)
-        except (RuntimeError, MemoryError) as error:
-            raise RejectedMessageError('undecodable', f'not a JointState: {error}') from error
+            message = read_joint_state(raw)
+        except InvalidValueError as error:
+            raise RejectedMessageError('undecodable', str(error)) from error
         order = self._order_of(message)
         for row, field in zip(self._incoming, self._fields, strict=True):
             row[:] = np.asarray(getattr(message, field))[order]

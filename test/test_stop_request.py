@@ -1,0 +1,36 @@
+"""A request to stop, in the process itself; `test_faults` asks it of the nodes."""
+
+import signal
+import sys
+import weakref
+
+from icir_control.nodes.process import StopRequest
+
+
+class Thing:
+    """Something that ends."""
+
+
+def end_with(callback):
+    thing = Thing()
+    reference = weakref.ref(thing, callback)
+    del thing
+    return reference
+
+
+def fail(_):
+    raise ValueError
+
+
+def test_an_interruption_where_python_could_only_report_it_is_not_reported(monkeypatch):
+    reported = []
+    monkeypatch.setattr(sys, 'unraisablehook', lambda lost: reported.append(lost.exc_type))
+    with StopRequest() as stop:
+        end_with(lambda _: signal.raise_signal(signal.SIGTERM))
+        assert stop
+        assert stop.has_interrupted
+        assert reported == []
+        end_with(fail)
+    assert reported == [ValueError]
+    end_with(fail)
+    assert reported == [ValueError, ValueError]
