@@ -7,9 +7,9 @@ from fuzz import FUZZED
 from hypothesis import given
 from hypothesis import strategies as st
 
-from icir_control.control import Controller, ControllerConfig, Law
+from icir_control.control import Controller, ControllerConfig, Law, replaced
 from icir_control.errors import ConfigurationError, IcirError, UnknownNameError
-from icir_control.nodes.parameters import flatten, nest
+from icir_control.nodes.parameters import flatten
 
 
 def config_of(**changes):
@@ -100,7 +100,7 @@ changes_of_any_kind = st.dictionaries(
 def test_any_configuration_is_refused_in_our_words_or_runs(changes):
     """No error of another library leaks, and what is accepted gives torques that are numbers."""
     try:
-        parameters = nest(flatten(parameters_of()) | changes)
+        parameters = replaced({}, flatten(parameters_of()) | changes)
         config = ControllerConfig.from_parameters(parameters, model_of())
     except IcirError:
         return

@@ -8,11 +8,12 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter
 from rclpy.signals import SignalHandlerOptions
 
+from icir_control.control import replaced
 from icir_control.control.figure import Figure
 from icir_control.errors import ConfigurationError
 from icir_control.nodes.model_file import find_model_file
 from icir_control.nodes.parameter_files import readable_parameters
-from icir_control.nodes.parameters import Parameters, flatten, nest
+from icir_control.nodes.parameters import Parameters, flatten
 
 KP = Figure('kp', 'float_array', [1.0, 1.0, 1.0], '1/s^2', 'stiffness', lower=0.0, length='nv')
 KD = Figure('kd', 'float_array', [], '1/s', 'damping', lower=0.0, length='nv', may_be_empty=True)
@@ -131,15 +132,15 @@ def test_what_must_be_given_is_asked_for(parameters_of):
 def test_what_nobody_declared_is_told_and_refused(parameters_of):
     _, parameters = parameters_of('-p', 'modes.wave.key:=w', '-p', 'modes.home.key:=h')
     parameters.declare(KEY, prefix='modes.home.')
-    assert nest(parameters.undeclared()) == {'modes': {'wave': {'key': 'w'}}}
+    assert replaced({}, parameters.undeclared()) == {'modes': {'wave': {'key': 'w'}}}
     with pytest.raises(ConfigurationError, match=r'modes\.wave\.key.*modes\.home\.key'):
         parameters.refuse_unknown()
 
 
 def test_names_with_dots_nest_and_flatten_again():
     flat = {'a.b.c': 1, 'a.d': [2.0], 'e': 'f'}
-    assert nest(flat) == {'a': {'b': {'c': 1}, 'd': [2.0]}, 'e': 'f'}
-    assert flatten(nest(flat)) == flat
+    assert replaced({}, flat) == {'a': {'b': {'c': 1}, 'd': [2.0]}, 'e': 'f'}
+    assert flatten(replaced({}, flat)) == flat
 
 
 def test_changes_while_running_are_taken_together_or_not_at_all(parameters_of):

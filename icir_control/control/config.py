@@ -30,13 +30,20 @@ def replaced(parameters: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[
     Args:
         parameters: As `ControllerConfig.from_parameters` takes them, nested.
         changes: By full name with dots, such as `modes.home.duration`.
+
+    Raises:
+        ConfigurationError: One name is that of a parameter and of a group.
     """
     tree = deepcopy(dict(parameters))
     for name, value in changes.items():
         *groups, last = name.split('.')
         place = tree
         for group in groups:
-            place = place.setdefault(group, {})
+            if place.get(group) is None:  # left out, or left empty
+                place[group] = {}
+            place = place[group]
+            if not isinstance(place, dict):
+                raise ConfigurationError(f'{name} is no parameter: {group} is one, and no group')
         place[last] = value
     return tree
 

@@ -142,24 +142,6 @@ class Parameters:
         return f'unknown parameter {name!r}; {hint}valid: {", ".join(valid or self._figures)}'
 
 
-def nest(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return values with dotted names as nested dictionaries.
-
-    Raises:
-        ConfigurationError: One name is that of a parameter and of a group.
-    """
-    tree: dict[str, Any] = {}
-    for name, value in values.items():
-        *groups, last = name.split('.')
-        branch = tree
-        for group in groups:
-            branch = branch.setdefault(group, {})
-            if not isinstance(branch, dict):
-                raise ConfigurationError(f'{name} is no parameter: {group} is one, and no group')
-        branch[last] = value
-    return tree
-
-
 def flatten(tree: Mapping[str, Any], prefix: str = '') -> dict[str, Any]:
     """Return nested dictionaries as values with dotted names."""
     values: dict[str, Any] = {}

@@ -1,8 +1,8 @@
 """The controller's parameters: what a user gives, checked as a whole, then declared."""
 
-from icir_control.control import GLOBAL_FIGURES, ControllerConfig, Figure, find_law
+from icir_control.control import GLOBAL_FIGURES, ControllerConfig, Figure, find_law, replaced
 from icir_control.dynamics import Model
-from icir_control.nodes.parameters import Parameters, nest
+from icir_control.nodes.parameters import Parameters
 from icir_control.nodes.shipped import shipped_parameters
 
 KEY = Figure('key', 'string', None, '', 'selects the mode on the keyboard', running=False)
@@ -36,7 +36,7 @@ def declare_config(parameters: Parameters, model: Model) -> ControllerConfig:
             if name != _MODE_NAMES and not name.startswith(_MODES)
         }
     parameters.ship(shipped)
-    config = ControllerConfig.from_parameters(nest(parameters.undeclared()), model)
+    config = ControllerConfig.from_parameters(replaced({}, parameters.undeclared()), model)
     for figure in GLOBAL_FIGURES:
         parameters.declare(figure, nv=model.nv)
     for name, mode in config.modes.items():
