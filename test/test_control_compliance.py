@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from closed_loop import HOME, ClosedLoop
 
+from icir_control.dynamics import ReferenceFrame, compute_all_terms, frame_jacobian
 from icir_control.spatial import log3
 
 TOOL = 'end_effector_link'
@@ -32,6 +33,37 @@ def test_impedance_yields_to_a_force_by_its_stiffness(axis):
     wrench[axis] = 5.0
     moved, _ = pushed(loop, wrench, 3.0)
     np.testing.assert_allclose(moved, wrench[:3] / 500.0, atol=0.005 * 0.01)
+
+
+@pytest.mark.parametrize('ratio', [0.4, 1.0])
+@pytest.mark.parametrize('mode', range(6))
+def test_every_mode_of_the_impedance_has_the_damping_ratio(mode, ratio):
+    """A step of wrench along a mode goes past its end by the overshoot of a second-order system."""
+    loop = ClosedLoop(start=HOME, modes__impedance__damping_ratio=ratio)
+    model, K = loop.model, loop.controller.config.modes['impedance'].law.figures['stiffness']
+    data = model.create_data()
+    compute_all_terms(model, data, HOME, np.zeros(6))
+    tool = [frame.name for frame in model.frames].index(TOOL)
+    J = frame_jacobian(model, data, tool, ReferenceFrame.LOCAL_WORLD_ALIGNED)
+    # Lambda^-1 K phi = omega^2 phi, made symmetric by K^1/2.
+    root = np.diag(np.sqrt(K))
+    squares, vectors = np.linalg.eigh(root @ J @ np.linalg.inv(data.M) @ J.T @ root)
+    phi = vectors[:, mode] / np.sqrt(K)
+    goal = 2e-3 * phi / np.abs(phi).max()
+    loop.go('impedance', 0.05)
+    start, ways = loop.placement, []
+
+    def push(_: int) -> None:
+        R = loop.placement.rotation
+        turn = start.rotation @ log3(start.rotation.T @ R)
+        moved = np.concatenate([loop.placement.translation - start.translation, turn])
+        ways.append(goal @ (K * moved) / (goal @ (K * goal)))
+        wrench = K * goal
+        loop.world.push(TOOL, np.concatenate([R.T @ wrench[:3], R.T @ wrench[3:]]))
+
+    loop.run(50 + round(12.0 / np.sqrt(squares[mode]) / 1e-3), push)
+    overshoot = 0.0 if ratio == 1.0 else np.exp(-np.pi * ratio / np.sqrt(1.0 - ratio**2))
+    assert max(ways) == pytest.approx(1.0 + overshoot, abs=0.02)
 
 
 @pytest.mark.parametrize('axis', range(3))
