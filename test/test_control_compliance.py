@@ -38,7 +38,7 @@ def test_impedance_yields_to_a_force_by_its_stiffness(axis):
 @pytest.mark.parametrize('ratio', [0.4, 1.0])
 @pytest.mark.parametrize('mode', range(6))
 def test_every_mode_of_the_impedance_has_the_damping_ratio(mode, ratio):
-    """A step of wrench along a mode goes past its end by the overshoot of a second-order system."""
+    """A step of wrench along a mode overshoots as in any system of second order."""
     loop = ClosedLoop(start=HOME, modes__impedance__damping_ratio=ratio)
     model, K = loop.model, loop.controller.config.modes['impedance'].law.figures['stiffness']
     data = model.create_data()
@@ -63,7 +63,7 @@ def test_every_mode_of_the_impedance_has_the_damping_ratio(mode, ratio):
 
     loop.run(50 + round(12.0 / np.sqrt(squares[mode]) / 1e-3), push)
     overshoot = 0.0 if ratio == 1.0 else np.exp(-np.pi * ratio / np.sqrt(1.0 - ratio**2))
-    assert max(ways) == pytest.approx(1.0 + overshoot, abs=0.02)
+    assert max(ways) == pytest.approx(1.0 + overshoot, abs=0.002 + 0.06 * overshoot)
 
 
 @pytest.mark.parametrize('axis', range(3))
