@@ -12,45 +12,40 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pinocchio as pin
-import yaml
 from rich.console import Console
 from rich.table import Table
 
-from icir_control.control import Controller, ControllerConfig, replaced
-from icir_control.dynamics import load_urdf
-from icir_control.share import share_directory
-from icir_control.simulation import Plant, World
+from icir_control.app.acceptance.closed_loop import HOME, ClosedLoop
+from icir_control.app.acceptance.redundancy import HOME_7DOF
+from icir_control.app.robot import Robot
+from icir_control.control import Controller
+from icir_control.simulation import Plant
 
 PERIOD = 1e-3  # s
 TICKS, ROUNDS = 500, 15
 ASKED = 10.0
 """Times that a tick must at least be faster than the law on Pinocchio and numpy."""
 
-HOMES = {
-    'gen3_6dof': np.radians([0.0, 45.0, 90.0, 0.0, 45.0, -90.0]),
-    'gen3_7dof': np.radians([0.0, 15.0, 180.0, -130.0, 0.0, 55.0, 90.0]),
-}
+HOMES = {'gen3_6dof': HOME, 'gen3_7dof': HOME_7DOF}
 LAWS = ('gravity', 'home', 'down', 'float', 'impedance')
 State = tuple[float, np.ndarray, np.ndarray]
-Changes = dict[str, object]
+Changes = dict[str, Any]
 
 
-def urdf_of(robot: str) -> Path:
-    """Return the URDF of a robot of the package."""
-    return share_directory() / 'urdf' / f'{robot}.urdf'
-
-
-def controller_of(robot: str, changes: Changes) -> Controller:
-    """Return a controller of the shipped configuration with some figures changed."""
-    file = share_directory() / 'config' / f'{robot}.yaml'
-    parameters = yaml.safe_load(file.read_text())['/**/controller']['ros__parameters']
-    parameters.pop('model')
-    model = load_urdf(urdf_of(robot))
-    config = ControllerConfig.from_parameters(replaced(parameters, changes), model)
-    return Controller(model, config)
+def record(robot: str, mode: str, changes: Changes) -> tuple[Controller, list[State]]:
+    """Run a mode on the plant from home; return its controller, and the states of its ticks."""
+    loop = ClosedLoop(
+        robot,
+        start=HOMES[robot],
+        plant=Plant(delay_steps=changes.get('predictor.delay_steps', 0)),
+        changes=changes,
+    )
+    trace = loop.go(mode, TICKS * PERIOD)
+    return loop.controller, list(zip(trace.time, trace.q, trace.v, strict=True))
 
 
 def start(controller: Controller, mode: str, state: State) -> None:
@@ -59,34 +54,13 @@ def start(controller: Controller, mode: str, state: State) -> None:
     controller.select(mode)
 
 
-def record(controller: Controller, robot: str, mode: str) -> list[State]:
-    """Run a mode on the plant from home, and return the states of its ticks."""
-    model = load_urdf(urdf_of(robot))
-    world = World(
-        urdf_of(robot),
-        joint_names=model.joint_names,
-        end_effector_frame='end_effector_link',
-        initial_configuration=HOMES[robot],
-        plant=Plant(delay_steps=controller.config.delay_steps),
-    )
-    q, v, effort = np.zeros((3, model.nv))
-    states: list[State] = []
-    for tick in range(TICKS):
-        world.read(q, v, effort)
-        states.append((world.time_ns * 1e-9, q.copy(), v.copy()))
-        if tick == 0:
-            start(controller, mode, states[0])
-        world.step(controller.tick(*states[-1]))
-    return states
-
-
 class Tutorial:
     """The tutorial's task-space law as one writes it with Pinocchio's Python bindings."""
 
     def __init__(self, controller: Controller, state: State) -> None:
         # The tutorial's URDF gives every joint one coordinate; Pinocchio would take two for a
         # continuous one, and more time to fill them in.
-        urdf = urdf_of('gen3_6dof').read_text().replace('"continuous"', '"revolute"')
+        urdf = Robot.of('gen3_6dof').description().replace('"continuous"', '"revolute"')
         self.model = pin.buildModelFromXML(urdf)
         self.data = self.model.createData()
         self.frame = self.model.getFrameId('end_effector_link')
@@ -189,8 +163,7 @@ def agree(feed_forward: str, their_law: type[Tutorial]) -> tuple[Controller, lis
     Raises:
         AssertionError: They do not.
     """
-    ours = controller_of('gen3_6dof', {'modes.down.feed_forward': feed_forward})
-    states = record(ours, 'gen3_6dof', 'down')
+    ours, states = record('gen3_6dof', 'down', {'modes.down.feed_forward': feed_forward})
     start(ours, 'down', states[0])
     torques = replay(ours.tick, states)
     np.testing.assert_allclose(torques, replay(their_law(ours, states[0]).tick, states), atol=1e-6)
@@ -221,9 +194,8 @@ def laws() -> dict[str, dict[str, float]]:
     }
     figures: dict[str, dict[str, float]] = {}
     for way, (robot, changes) in ways.items():
-        controller = controller_of(robot, changes)
         for mode in LAWS:
-            states = record(controller, robot, mode)
+            controller, states = record(robot, mode, changes)
             times = []
             for _ in range(ROUNDS):
                 start(controller, mode, states[0])

@@ -10,7 +10,6 @@ from typing import Any, ClassVar
 
 import matplotlib as mpl
 import numpy as np
-import yaml
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
@@ -18,28 +17,21 @@ from matplotlib.ticker import LogLocator
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
-from icir_control.control import Controller, ControllerConfig, Law, Plan, Start, Tick, replaced
+from icir_control.app.acceptance.closed_loop import HOME, READY, UPRIGHT, ClosedLoop, Trace
+from icir_control.control import Law, Plan, Start, Tick
 from icir_control.control.laws import Joint
 from icir_control.dynamics import (
     ReferenceFrame,
     compute_all_terms,
     frame_jacobian,
-    load_urdf,
 )
-from icir_control.share import share_directory
-from icir_control.simulation import Plant, World
+from icir_control.simulation import Plant
 from icir_control.spatial import SE3, Motion, log3
 from icir_control.trajectory import SE3Trajectory
 
 IMAGES = Path(__file__).parent / 'images'
-URDF = share_directory() / 'urdf' / 'gen3_6dof.urdf'
-CONFIG = share_directory() / 'config' / 'gen3_6dof.yaml'
-TOOL = 'end_effector_link'
 PERIOD = 1e-3  # s
 STILL = Motion(np.zeros(3), np.zeros(3))
-UPRIGHT = np.zeros(6)
-HOME = np.radians([0.0, 45.0, 90.0, 0.0, 45.0, -90.0])
-READY = np.radians([45.0, 45.0, 90.0, 30.0, 50.0, 0.0])
 
 # Okabe and Ito's colours, which the colour-blind tell apart.
 BLUE, ORANGE, GREEN, PINK, GOLD = '#0072B2', '#D55E00', '#009E73', '#CC79A7', '#E69F00'
@@ -97,13 +89,12 @@ class TutorialTask(Law):
 
 
 class Run:
-    """One arm and its controller, stepped together; what happened at every tick.
+    """A closed loop that keeps what a figure shows, since the last mark (a switch is one).
 
     Attributes:
-        time: [s] since the last mark (a switch is one), at every tick.
-        q: Joint positions [rad] at these ticks.
-        v: Joint velocities [rad/s].
-        pose: T_world_tool.
+        loop: The closed loop.
+        controller: Its controller.
+        pose: T_world_tool at every tick.
         terms: Parts of the torque by name [N m]; recorded where asked for.
     """
 
@@ -115,29 +106,29 @@ class Run:
         *,
         terms: bool = False,
     ) -> None:
-        model = load_urdf(URDF)
-        config = ControllerConfig.from_parameters(_parameters(changes or {}), model)
-        self.controller = Controller(model, config)
-        self.world = World(
-            URDF,
-            joint_names=model.joint_names,
-            end_effector_frame=TOOL,
-            timestep=PERIOD,
-            initial_configuration=start,
-            plant=plant,
-        )
-        self._state = np.zeros((3, model.nv))
+        self.loop = ClosedLoop(start=start, changes=changes, plant=plant)
+        self.controller = self.loop.controller
         self._keeps_terms = terms
-        self.world.read(*self._state)
-        self.controller.restart(0.0, *self._state[:2])
         self.mark()
-        self.go(None, PERIOD)
+
+    @property
+    def time(self) -> Array:
+        """(ticks,) [s] since the mark."""
+        return PERIOD * np.arange(len(self.pose))
+
+    @property
+    def q(self) -> Array:
+        """(ticks, nv) joint positions [rad]."""
+        return self.loop.trace.array('q')
+
+    @property
+    def v(self) -> Array:
+        """(ticks, nv) joint velocities [rad/s]."""
+        return self.loop.trace.array('v')
 
     def mark(self) -> None:
         """Begin the recording anew."""
-        self.time: list[float] = []
-        self.q: list[Array] = []
-        self.v: list[Array] = []
+        self.loop.trace = Trace()
         self.pose: list[SE3] = []
         self.terms: list[dict[str, Array]] = []
 
@@ -149,26 +140,18 @@ class Run:
             self.controller.set_target_pose(mode)
         elif mode is not None:
             self.controller.select(mode)
+        loop = self.loop
         for _ in range(round(seconds / PERIOD)):
-            self._step(force)
+            if force is not None:
+                in_tool = loop.placement.rotation.T @ force
+                loop.world.push(loop.tool, np.concatenate([in_tool, np.zeros(3)]))
+            loop.step()
+            self.pose.append(loop.placement)
+            if self._keeps_terms:
+                total = self.controller.torque.copy()
+                self.terms.append({**self.controller.torque_terms, 'total': total})
         if force is not None:
-            self.world.clear_push(TOOL)
-
-    def _step(self, force: Array | None) -> None:
-        self.world.read(*self._state)
-        q, v = self._state[:2]
-        torque = self.controller.tick(self.world.time_ns * 1e-9, q, v)
-        pose = self.controller.current_pose
-        self.time.append(len(self.time) * PERIOD)
-        self.q.append(q.copy())
-        self.v.append(v.copy())
-        self.pose.append(pose)
-        if self._keeps_terms:
-            terms = self.controller.torque_terms
-            self.terms.append({**terms, 'total': torque.copy()})
-        if force is not None:
-            self.world.push(TOOL, np.concatenate([pose.rotation.T @ force, np.zeros(3)]))
-        self.world.step(torque)
+            loop.world.clear_push(loop.tool)
 
     def moved(self) -> Array:
         """(ticks, 3) way of the tool since the last mark [m]."""
@@ -179,13 +162,6 @@ class Run:
         """(ticks,) angle that the tool has turned since the last mark [rad]."""
         R = self.pose[0].rotation
         return np.array([np.linalg.norm(log3(R.T @ pose.rotation)) for pose in self.pose])
-
-
-def _parameters(changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the shipped parameters with some, by their full names, replaced."""
-    parameters = yaml.safe_load(CONFIG.read_text())['/**/controller']['ros__parameters']
-    parameters.pop('model')
-    return replaced(parameters, changes)
 
 
 # --- The figures ----------------------------------------------------------------------------
@@ -204,7 +180,7 @@ def joint_tracking(figure: Figure) -> None:
     for name, changes in laws.items():
         run = Run(UPRIGHT, changes)
         run.go('home', 2.5)
-        path = cubic(np.array(run.time), 2.0)[:, None] * HOME
+        path = cubic(run.time, 2.0)[:, None] * HOME
         errors[name] = np.abs(run.q - path).max(axis=1)
     figure.set_size_inches(7.0, 3.4)
     axes = figure.subplots()
@@ -225,7 +201,7 @@ def task_tracking(figure: Figure) -> None:
     for name, kind in laws.items():
         run = Run(HOME, {'modes.down.feed_forward': kind})
         run.go('down', 2.5)
-        path = cubic(np.array(run.time), 2.0)[:, None] * [0.0, 0.0, -0.05]
+        path = cubic(run.time, 2.0)[:, None] * [0.0, 0.0, -0.05]
         errors[name] = np.linalg.norm(run.moved() - path, axis=1)
     figure.set_size_inches(7.0, 3.4)
     axes = figure.subplots()
@@ -284,7 +260,7 @@ def observer(figure: Figure) -> None:
         for gain, colour in ((0.0, ORANGE), (200.0, BLUE)):
             run = Run(UPRIGHT, {'observer.gain': gain}, plant)
             run.go('home', 3.0)
-            path = cubic(np.array(run.time), 2.0)[:, None] * HOME
+            path = cubic(run.time, 2.0)[:, None] * HOME
             error = np.abs(run.q - path).max(axis=1)
             name = f'observer with gain {gain:g} s$^{{-1}}$' if gain else 'observer off'
             axes.plot(run.time, envelope(error), color=colour, label=name)
@@ -424,10 +400,11 @@ def envelope(error: Array) -> Array:
 
 def _mobility(q: Array) -> Array:
     """Return the inverse of the mass that the tool shows along the axes of the world [1/kg]."""
-    model = load_urdf(URDF)
+    loop = ClosedLoop(start=q)
+    model = loop.model
     data = model.create_data()
     compute_all_terms(model, data, q, np.zeros(model.nv))
-    tool = model.frame_id(TOOL)
+    tool = model.frame_id(loop.tool)
     J = frame_jacobian(model, data, tool, ReferenceFrame.LOCAL_WORLD_ALIGNED)[:3]
     return J @ np.linalg.solve(data.M, J.T)
 

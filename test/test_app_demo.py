@@ -18,6 +18,50 @@ from icir_control.share import share_directory
 COMMAND = (str(Path(sys.executable).parent / 'icir_control'), 'demo')
 PLOTS = ('joint_tracking.png', 'task_tracking.png', 'torque.png')
 
+RATIOS = ('mass_ratio', 'damping_ratio', 'friction_ratio', 'payload_ratio')
+PROMISED = {
+    'exact_model': {'home_rad': (0.0, 1e-12), 'down_m': (0.0, 1e-10), 'fast_down_m': (0.0, 1e-9)},
+    'late_torque': {
+        f'{motion}_{steps}_late_{unit}': (0.0, 5e-6)
+        for steps in (1, 2, 3)
+        for motion, unit in (('home', 'rad'), ('down', 'm'))
+    },
+    'observer_cubic': dict.fromkeys(RATIOS, (25.0, None)),
+    'observer_quintic': dict.fromkeys(RATIOS, (40.0, None)),
+    'observer_noise': dict.fromkeys(RATIOS, (20.0, None)),
+    'observer_down': dict.fromkeys(RATIOS, (10.0, None)) | {'friction_ratio': (3.0, None)},
+    'observer_push': {'float_difference': (0.0, 0.1), 'impedance_difference': (0.0, 0.1)},
+    'impedance': {
+        'force_error': (0.0, 0.005),
+        'moment_error': (0.0, 0.005),
+        'heavier_arm_error': (0.0, 0.05),
+    },
+    'float': {
+        'displacement_m': (0.015, 0.25),
+        'rotation_rad': (0.0, np.radians(0.5)),
+        'rest_after_s': (0.0, 2.0),
+    },
+    'switches': {
+        'torque_step_share': (0.0, 0.5),
+        'limited_torque_share': (0.0, 1.0),
+        'limited_rate_share': (0.0, 1.0 + 1e-9),
+    },
+    'goals': {
+        'goals': (24, 24),
+        'near_singularity_share': (0.15, None),
+        'last_distance_m': (0.0, 1e-5),
+        'last_speed_share': (0.0, 1e-3),
+        'speed_share': (0.0, 1.05),
+    },
+    'refused_goals': {'refused': (100, 100), 'motion_rad': (0.0, 1e-9)},
+    'changing_gains': {
+        **{f'{law}_error_ratio': (0.0, 3.0) for law in ('joint', 'task', 'impedance')},
+        'rate_limited_ticks': (0.0, 0.0),
+    },
+    'seven_joints': {'tool_m': (0.0, 1e-6), 'elbow_rad': (np.radians(20.0), None)},
+}
+"""Least and greatest good value of every figure of the acceptance."""
+
 
 @pytest.fixture(scope='module')
 def run(tmp_path_factory):
@@ -30,7 +74,7 @@ def run(tmp_path_factory):
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=180,
+        timeout=300,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return done, json.loads(report.read_text()), folder / 'plots'
@@ -75,8 +119,28 @@ def test_the_figures_are_those_of_the_run_on_the_topics(run):
     assert report['run']['reference_difference_m'] < 1e-9
 
 
+def test_every_promise_is_kept_within_the_bounds_that_were_asked_for(run):
+    _, report, _ = run
+    assert report['bounds']['acceptance'] == {
+        promise: {name: list(bounds) for name, bounds in figures.items()}
+        for promise, figures in PROMISED.items()
+    }
+    assert report['acceptance'].keys() == PROMISED.keys()
+    for promise, figures in report['acceptance'].items():
+        assert figures.keys() == PROMISED[promise].keys()
+        for name, value in figures.items():
+            lower, upper = PROMISED[promise][name]
+            assert value >= lower, (promise, name)
+            assert upper is None or value <= upper, (promise, name)
+
+
 def test_the_table_shows_every_figure(run):
     done, report, _ = run
+    for promise, figures in report['acceptance'].items():
+        assert promise.replace('_', ' ') in done.stdout
+        for name in figures:
+            words = name.rpartition('_')[0] if name.endswith(('_rad', '_m', '_s')) else name
+            assert words.replace('_', ' ') in done.stdout
     for mode, figures in report['modes'].items():
         assert mode in done.stdout
         for name in figures:
@@ -91,6 +155,21 @@ def test_the_plots_are_pictures_with_something_on_them(run):
         assert min(picture.shape[:2]) > 900
         colours = np.unique(picture[..., :3].reshape(-1, 3), axis=0)
         assert len(colours) > 100, name
+
+
+def test_interrupted_while_promises_are_measured_it_has_not_passed(ros_graph, tmp_path):
+    demo = ros_graph.run([*COMMAND, '--output', str(tmp_path)], terminal=True)
+    demo.wait_for('exact model', 120.0)
+    assert demo.stop(signal.SIGTERM, 3.0) == 130
+    assert 'passed' not in demo.output
+    assert 'Traceback' not in demo.output
+
+
+def test_promises_can_be_left_out(ros_graph, tmp_path):
+    demo = ros_graph.run([*COMMAND, '--output', str(tmp_path), '--acceptance', 'none'])
+    assert demo.wait(120.0) == 0
+    assert 'passed' in demo.output
+    assert 'exact model' not in demo.output
 
 
 def test_a_folder_that_cannot_be_written_is_an_error_before_anything_runs(ros_graph, tmp_path):

@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from icir_control.app.figures import Figure, figures_of, run_figures
+from icir_control.app.acceptance import Check
+from icir_control.app.figure import Figure
+from icir_control.app.figures import figures_of, run_figures
 from icir_control.app.parts import parts_of
 from icir_control.app.plan import Phase, Push, schedule_of
 from icir_control.app.recording import DifferentRunsError, Recording
@@ -17,7 +19,7 @@ from icir_control.app.report import has_passed, table_of, write_report
 from icir_control.app.robot import Robot
 from icir_control.control import Controller, ControllerConfig
 from icir_control.dynamics import load_urdf
-from icir_control.errors import ConfigurationError, UnknownNameError
+from icir_control.errors import ConfigurationError, RefusedError, UnknownNameError
 from icir_control.nodes.model_file import find_model_file
 from icir_control.share import share_directory
 from icir_control.simulation import World
@@ -209,23 +211,47 @@ def test_the_table_names_unit_value_and_verdict():
     figures = {
         'home': [Figure('peak_joint_error_rad', 12e-6, 20e-6)],
         'float': [Figure('displacement_m', 0.3, 0.25, 0.015)],
+        'observer': [Figure('mass_ratio', 12.0, lower=25.0)],
     }
     console = Console(width=100, no_color=True)
     with console.capture() as shown:
-        console.print(table_of(figures))
+        console.print(table_of(figures, 'mode'))
     lines = [' '.join(line.split()) for line in shown.get().splitlines()]
     assert 'home peak joint error 12 urad <= 20 urad ok' in lines
     assert 'float displacement 300 mm 15 to 250 mm OUT' in lines
+    assert 'observer mass ratio 12 >= 25 OUT' in lines
 
 
 def test_the_report_says_what_could_not_be_measured(tmp_path, recording):
-    figures = {'home': [Figure('ran', np.nan, 1.0, 1.0)], 'run': [Figure('lost_states', 0.0, 0.0)]}
     path = tmp_path / 'deep' / 'report.json'
-    write_report(path, figures, recording)
+    modes = {'home': [Figure('ran', np.nan, 1.0, 1.0)]}
+    run = [Figure('lost_states', 0.0, 0.0)]
+    write_report(path, modes, run, {}, recording)
     report = json.loads(path.read_text())
     assert report['passed'] is False
     assert report['modes'] == {'home': {'ran': None}}
+    assert report['acceptance'] == {}
     assert report['steps'] == 6200
+
+
+def test_a_promise_that_is_not_kept_fails_the_report(tmp_path, recording):
+    path = tmp_path / 'report.json'
+    ratio = Figure('mass_ratio', 12.0, lower=25.0)
+    write_report(path, {}, [], {'observer down': [ratio]}, recording)
+    report = json.loads(path.read_text())
+    assert report['passed'] is False
+    assert report['acceptance'] == {'observer_down': {'mass_ratio': 12.0}}
+    assert report['bounds']['acceptance'] == {'observer_down': {'mass_ratio': [25.0, None]}}
+
+
+def test_a_promise_that_ends_in_an_error_is_out_of_bounds():
+    def broken():
+        yield Figure('drift_rad', 0.0, 1.0)
+        raise RefusedError('the arm is gone')
+
+    figures = list(Check('broken', broken).figures())
+    assert [figure.passed for figure in figures] == [True, False]
+    assert 'the arm is gone' in figures[1].name
 
 
 def test_the_schedule_leaves_the_first_phase_to_the_controller():

@@ -3,55 +3,31 @@
 import numpy as np
 import pytest
 from closed_loop import HOME, READY, ClosedLoop, model_of
-from test_control_compliance import TOOL, pushed
+from test_control_compliance import TOOL
 
+from icir_control.app.acceptance.compliance import heavy_stiffness_error
+from icir_control.app.acceptance.disturbance import (
+    GAIN,
+    PLANTS,
+    QUINTIC,
+    home_ratio,
+    push_difference,
+    tool_ratio,
+)
 from icir_control.dynamics import ReferenceFrame, compute_all_terms, frame_jacobian
 from icir_control.simulation import Plant
 
-PLANTS = {
-    'mass': {'mass_scale': 1.1},
-    'damping': {'joint_damping': 0.5},
-    'friction': {'joint_friction': 0.5},
-    'payload': {'payload_mass': 1.0},
-}
-GAIN = 200.0
 
-
-def home_error(gain: float, **options) -> float:
-    """Peak joint error of `home` from the upright pose [rad]."""
-    plant = Plant(**options.pop('plant'))
-    loop = ClosedLoop(plant=plant, observer__gain=gain, **options)
-    recording = loop.go('home', 3.0)
-    return np.abs(recording.array('q') - recording.array('q_reference')).max()
-
-
-def tool_errors(loop, steps: int) -> np.ndarray:
-    """Distance between tool and reference at each tick [m]."""
-    errors = []
-    for _ in range(steps):
-        loop.step()
-        q = loop.recording.q[-1]
-        goal = loop.controller.reference_pose.translation
-        errors.append(np.linalg.norm(loop.controller.config.arm.placement(q).translation - goal))
-    return np.array(errors)
-
-
-@pytest.mark.parametrize(
-    ('profile', 'duration', 'least'), [('cubic', 2.0, 25.0), ('quintic', 2.41, 40.0)]
-)
+@pytest.mark.parametrize(('changes', 'least'), [({}, 25.0), (QUINTIC, 40.0)])
 @pytest.mark.parametrize('plant', PLANTS)
-def test_observer_divides_the_error_of_a_wrong_model(plant, profile, duration, least):
+def test_observer_divides_the_error_of_a_wrong_model(plant, changes, least):
     """Anchors for the cubic: mass 70, damping 53, friction 40, payload 29."""
-    options = {'modes__home__profile': profile, 'modes__home__duration': duration}
-    off = home_error(0.0, plant=PLANTS[plant], **options)
-    on = home_error(GAIN, plant=PLANTS[plant], **options)
-    assert off / on >= least
+    assert home_ratio(PLANTS[plant], changes) >= least
 
 
 @pytest.mark.parametrize('plant', PLANTS)
 def test_observer_stands_velocity_noise(plant):
-    noisy = {**PLANTS[plant], 'velocity_noise': 1e-4}
-    assert home_error(0.0, plant=noisy) / home_error(GAIN, plant=noisy) >= 20.0
+    assert home_ratio(PLANTS[plant], noise=1e-4) >= 20.0
 
 
 @pytest.mark.parametrize(
@@ -59,14 +35,7 @@ def test_observer_stands_velocity_noise(plant):
 )
 def test_observer_in_task_space(plant, least):
     """Anchors: 40, 95, 11 and 4; the arm is held at home first, as in a session."""
-
-    def peak(gain: float) -> float:
-        loop = ClosedLoop(start=HOME, plant=Plant(**PLANTS[plant]), observer__gain=gain)
-        loop.go('home', 2.5)
-        loop.controller.select('down')
-        return tool_errors(loop, 2500).max()
-
-    assert peak(0.0) / peak(GAIN) >= least
+    assert tool_ratio(PLANTS[plant]) >= least
 
 
 def test_observer_tells_the_disturbance():
@@ -74,7 +43,7 @@ def test_observer_tells_the_disturbance():
     loop = ClosedLoop(start=HOME, observer__gain=GAIN)
     loop.go('home', 2.2)
     wrench = np.array([4.0, -3.0, 5.0, 0.2, 0.1, -0.3])
-    pushed(loop, wrench, 1.0)
+    loop.pushed(wrench, 1.0)
     model = model_of()
     data = model.create_data()
     compute_all_terms(model, data, loop.q, np.zeros(6))
@@ -86,29 +55,13 @@ def test_observer_tells_the_disturbance():
 @pytest.mark.parametrize('mode', ['float', 'impedance'])
 @pytest.mark.parametrize('axis', range(3))
 def test_observer_does_not_cancel_a_hand(mode, axis):
-    wrench = np.zeros(6)
-    wrench[axis] = 10.0
-
-    def moved(gain: float) -> np.ndarray:
-        loop = ClosedLoop(start=HOME, observer__gain=gain)
-        loop.go('home', 2.2)
-        loop.go(mode, 0.5)
-        return pushed(loop, wrench, 1.0)[0]
-
-    np.testing.assert_allclose(moved(GAIN), moved(0.0), atol=0.1 * abs(moved(0.0)[axis]))
+    assert push_difference(mode, axis) <= 0.1
 
 
 @pytest.mark.parametrize('axis', range(6))
 def test_impedance_of_a_heavier_arm(axis):
     """Mass +10 %: what was learnt while the arm was held is kept, and 5 % are met."""
-    loop = ClosedLoop(start=HOME, plant=Plant(mass_scale=1.1), observer__gain=GAIN)
-    loop.go('home', 2.5)
-    loop.go('impedance', 2.0)
-    wrench = np.zeros(6)
-    wrench[axis] = 5.0 if axis < 3 else 0.5
-    motion = np.concatenate(pushed(loop, wrench, 4.0))
-    expected = wrench / np.array([500.0] * 3 + [20.0] * 3)
-    assert abs(motion[axis] - expected[axis]) < 0.05 * expected[axis]
+    assert heavy_stiffness_error(axis) < 0.05
 
 
 def largest_step(torque) -> float:
@@ -210,26 +163,17 @@ def test_a_hand_is_cancelled_little_by_little_where_the_arm_is_held_again():
 def test_predictor_makes_up_for_a_delay(delay):
     """The reference starts as many ticks late as the torque does, and is then met exactly."""
     loop = ClosedLoop(plant=Plant(delay_steps=delay), predictor__delay_steps=delay)
-    recording = loop.go('home', 3.0)
-    q, reference = recording.array('q')[delay:], recording.array('q_reference')[:-delay]
-    assert np.abs(q - reference).max() < 1e-9
+    assert loop.go('home', 3.0).joint_error(late=delay) < 1e-9
 
 
 @pytest.mark.parametrize('delay', [1, 2, 3])
 def test_predictor_in_task_space(delay):
     loop = ClosedLoop(start=HOME, plant=Plant(delay_steps=delay), predictor__delay_steps=delay)
     loop.go('home', 0.5)
-    loop.controller.select('down')
-    goals, tools = [], []
-    for _ in range(2500):
-        loop.step()
-        goals.append(loop.controller.reference_pose.translation)
-        tools.append(loop.controller.config.arm.placement(loop.recording.q[-1]).translation)
-    error = np.array(tools[delay:]) - np.array(goals[:-delay])
-    assert np.linalg.norm(error, axis=1).max() < 1e-9
+    distance, _ = loop.tool_error('down', 2.5, late=delay)
+    assert distance < 1e-9
 
 
 def test_without_a_predictor_three_steps_of_delay_are_too_many():
     loop = ClosedLoop(plant=Plant(delay_steps=3))
-    recording = loop.go('home', 3.0)
-    assert np.abs(recording.array('q') - recording.array('q_reference')).max() > 1e-3
+    assert loop.go('home', 3.0).joint_error() > 1e-3

@@ -1,102 +1,38 @@
 """Limits of the arm: speed at singularities and the workspace edge, effort, torque rate."""
 
-import re
-
 import numpy as np
 import pytest
 from closed_loop import HOME, READY, ClosedLoop, model_of
 
-from icir_control.errors import RefusedError
-from icir_control.spatial import SE3, exp3
+from icir_control.app.acceptance.goals import motions, refused
 
 SPEED_LIMIT = model_of().velocity_limit
 
 
-@pytest.fixture(scope='module')
-def loop():
-    return ClosedLoop(start=HOME)
-
-
-def restart(loop, q) -> None:
-    loop.world.reset(q)
-    loop.world.read(loop.q, loop.v, loop.effort)
-    loop.controller.restart(loop.time, loop.q, loop.v)
-    loop.run(1)
-    loop.go('down', 0.001)
-
-
-def goals(rng, near_singularity: bool):
-    """Poses above the floor; near a singularity the elbow or the wrist is almost straight."""
-    model = model_of()
-    arm = ClosedLoop().controller.config.arm
-    while True:
-        q = np.clip(model.random_configuration(rng), -2.5, 2.5)
-        if near_singularity:
-            q[rng.choice([2, 4])] = rng.uniform(-0.05, 0.05)
-        placement = arm.placement(q)
-        if placement.translation[2] > 0.15:
-            yield placement
-
-
-def reach_goals(loop, count: int, seed: int) -> None:
-    """Send the arm to goals that it accepts, and see that it arrives, never too fast.
-
-    The plant also has a floor and arms that collide with themselves, which no law knows of: a
-    motion that touches something is not counted.
-    """
-    rng = np.random.default_rng(seed)
-    sources = [goals(rng, False), goals(rng, False), goals(rng, True)]
-    reached = near = 0
-    while reached < count:
-        restart(loop, HOME if reached % 2 else READY)
-        goal = next(sources[reached % 3])
-        try:
-            loop.controller.set_target_pose(goal)
-        except RefusedError:
-            continue
-        takes = [re.search(r'takes ([\d.]+) s', e.text) for e in loop.controller.take_events()]
-        seconds = max([2.0, *(float(found[1]) for found in takes if found)]) + 0.3
-        least, touched = np.inf, False
-        for _ in range(round(seconds / 1e-3)):
-            loop.step()
-            least = min(least, loop.controller.smallest_singular_value)
-            touched = touched or loop.world.data.ncon > 0
-            if touched:
-                break
-            assert (np.abs(loop.recording.v[-1]) <= 1.05 * SPEED_LIMIT).all()
-            assert np.isfinite(loop.controller.torque).all()
-        if touched:
-            continue
-        reached += 1
-        near += least < 0.02
-        off = loop.controller.current_pose.translation - goal.translation
-        assert np.linalg.norm(off) < 1e-5
-        assert np.abs(loop.v).max() < 1e-3
-    assert near >= 0.15 * count, 'too few of the motions came near a singularity'
-
-
-def test_goals_are_reached_within_the_speed_limits(loop):
-    reach_goals(loop, 24, seed=1)
+def test_goals_are_reached_within_the_speed_limits():
+    reach_goals(24, seed=1)
 
 
 @pytest.mark.long
-def test_200_goals_are_reached_within_the_speed_limits(loop):
-    reach_goals(loop, 200, seed=2)
+def test_200_goals_are_reached_within_the_speed_limits():
+    reach_goals(200, seed=2)
 
 
-def test_goals_out_of_reach_are_refused_and_nothing_moves(loop):
-    rng = np.random.default_rng(3)
-    restart(loop, HOME)
-    loop.run(2500)
-    before = loop.q.copy()
-    for _ in range(100):
-        direction = rng.normal(size=3)
-        distance = rng.uniform(1.1, 3.0)
-        place = np.array([0.0, 0.0, 0.28]) + distance * direction / np.linalg.norm(direction)
-        with pytest.raises(RefusedError, match='limits|out of reach'):
-            loop.controller.set_target_pose(SE3(exp3(rng.uniform(-1.7, 1.7, 3)), place))
-        loop.run(1)
-    np.testing.assert_allclose(loop.q, before, atol=1e-9)
+def reach_goals(count: int, seed: int) -> None:
+    """Send the arm to goals that it accepts, and see that it arrives, never too fast."""
+    near = 0
+    for motion in motions(count, seed):
+        assert motion.speed_share <= 1.05
+        assert motion.last_speed_share < 1e-3
+        assert motion.distance < 1e-5
+        near += motion.singular_value < 0.02
+    assert near >= 0.15 * count, 'too few of the motions came near a singularity'
+
+
+def test_goals_out_of_reach_are_refused_and_nothing_moves():
+    figures = {figure.name: figure.value for figure in refused(100)}
+    assert figures['refused'] == 100
+    assert figures['motion_rad'] < 1e-9
 
 
 def test_path_through_a_singularity_is_slowed_down_and_passes():
@@ -113,7 +49,7 @@ def test_path_through_a_singularity_is_slowed_down_and_passes():
     speed = 0.0
     for _ in range(9000):
         loop.step()
-        speed = max(speed, (np.abs(loop.recording.v[-1]) / SPEED_LIMIT).max())
+        speed = max(speed, (np.abs(loop.trace.v[-1]) / SPEED_LIMIT).max())
     off = loop.controller.current_pose.translation - arm.placement(goal_posture).translation
     assert np.linalg.norm(off) < 1e-5
     assert speed <= 1.05

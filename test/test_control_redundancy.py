@@ -3,12 +3,10 @@
 import numpy as np
 import pytest
 from closed_loop import ClosedLoop, changed, model_of, parameters_of
-from test_control_compliance import pushed
 
+from icir_control.app.acceptance.redundancy import HOME_7DOF as HOME
 from icir_control.control import ControllerConfig
 from icir_control.errors import ConfigurationError
-
-HOME = np.radians([0.0, 15.0, 180.0, -130.0, 0.0, 55.0, 90.0])
 
 
 @pytest.fixture
@@ -47,7 +45,7 @@ def test_impedance_yields_by_its_stiffness_and_the_elbow_comes_to_rest(loop, axi
     loop.go('impedance', 0.5)
     wrench = np.zeros(6)
     wrench[axis] = 5.0
-    moved, _ = pushed(loop, wrench, 3.0)
+    moved = loop.pushed(wrench, 3.0)[:3]
     np.testing.assert_allclose(moved, wrench[:3] / 500.0, atol=0.005 * 0.01)
     loop.run(4000)
     assert np.abs(loop.v).max() < 1e-3

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from closed_loop import HOME, READY, ClosedLoop, changed, model_of, parameters_of
-from test_control_compliance import TOOL, pushed
+from test_control_compliance import TOOL
 
 from icir_control.control import ControllerConfig, Law, Plan
 from icir_control.errors import ConfigurationError
@@ -45,7 +45,7 @@ def test_a_law_of_ones_own_runs():
     loop = ClosedLoop(start=HOME, **parameters)
     loop.go('spring', 1.0)
     np.testing.assert_allclose(loop.q, HOME, atol=1e-9)
-    moved, _ = pushed(loop, np.array([0.0, 3.0, 0.0, 0.0, 0.0, 0.0]), 0.5)
+    moved = loop.pushed(np.array([0.0, 3.0, 0.0, 0.0, 0.0, 0.0]), 0.5)[:3]
     assert np.linalg.norm(moved) > 1e-3
     loop.run(3000)
     np.testing.assert_allclose(loop.q, HOME, atol=1e-6)
@@ -118,7 +118,7 @@ def test_a_yielding_arm_is_kept_off_its_limits():
         wrench = np.array([0.0, 0.0, -12.0, 0.0, 0.0, 0.0])
         loop.world.push('spherical_wrist_1_link', wrench)
 
-        def push(_: int) -> None:
+        def push() -> None:
             arm, data = loop.controller.config.arm, loop.world.data
             R = data.body('spherical_wrist_1_link').xmat.reshape(3, 3)
             loop.world.push(
@@ -141,7 +141,7 @@ def test_reference_wrench_presses():
         modes__impedance__reference_wrench=[0.0, 0.0, -8.0, 0.0, 0.0, 0.0],
     )
     loop.go('impedance', 0.001)
-    moved, _ = pushed(loop, np.array([0.0, 0.0, 8.0, 0.0, 0.0, 0.0]), 2.0)
+    moved = loop.pushed(np.array([0.0, 0.0, 8.0, 0.0, 0.0, 0.0]), 2.0)[:3]
     np.testing.assert_allclose(moved, 0.0, atol=1e-6)
 
 
@@ -153,7 +153,7 @@ def test_damping_that_is_given(shape):
     loop = ClosedLoop(start=HOME, modes__impedance__damping=given.tolist())
     loop.go('impedance', 0.5)
     wrench = np.array([5.0, 0.0, 0.0, 0.0, 0.0, 0.0])
-    early, _ = pushed(loop, wrench, 0.4)
+    early = loop.pushed(wrench, 0.4)[:3]
     assert early[0] == pytest.approx(0.01 * (1 - np.exp(-1.0)), rel=0.15), 'D / K is 0.4 s'
     loop.world.push(TOOL, np.zeros(6))
     loop.run(3000)
@@ -178,7 +178,7 @@ def test_inertia_that_is_wished_for_where_the_wrench_is_measured(axis):
     force[axis] = 5.0
     before, speeds = loop.placement.translation, []
 
-    def push(_: int) -> None:
+    def push() -> None:
         in_tool = loop.placement.rotation.T @ force
         loop.world.push(TOOL, np.concatenate([in_tool, np.zeros(3)]))
         loop.controller.set_measured_wrench(Force(in_tool, np.zeros(3)))

@@ -18,17 +18,10 @@ STEP_SHARE = 0.05
 WHOLE_WAY = np.linspace(0.05, 1.95, 20)
 
 
-def restart(loop, q) -> None:
-    loop.world.reset(q)
-    loop.world.read(loop.q, loop.v, loop.effort)
-    loop.controller.restart(loop.time, loop.q, loop.v)
-    loop.run(1)
-
-
 def switch(loop, mode: str, steps: int) -> bool:
     """Switch and run on; False where the switch was refused, and then nothing has changed."""
     controller = loop.controller
-    before = loop.recording.torque_unsaturated[-1]
+    before = loop.trace.torque_unsaturated[-1]
     running = controller.mode
     reference = controller.position_reference.copy()
     try:
@@ -57,7 +50,7 @@ def loop():
 
 @pytest.mark.parametrize(('first', 'second'), PAIRS)
 def test_switch_at_rest(loop, first, second):
-    restart(loop, HOME)
+    loop.restart(HOME)
     loop.go(first, 2.5)
     assert np.abs(loop.v).max() < 1e-6
     assert switch(loop, second, 500)
@@ -68,7 +61,7 @@ def test_switch_in_motion(loop, first, second):
     """The first mode is entered from a moving arm, the second 50 ms to 1 s later."""
     taken = 0
     for instant in INSTANTS:
-        restart(loop, READY)
+        loop.restart(READY)
         loop.go('home', 0.5)
         assert np.abs(loop.v).max() > 0.3
         switch(loop, first, round(instant / 1e-3))
@@ -80,7 +73,7 @@ def test_switch_in_motion(loop, first, second):
 def test_switch_on_the_way_from_the_singular_upright_pose(loop, second):
     taken = 0
     for instant in WHOLE_WAY:
-        restart(loop, UPRIGHT)
+        loop.restart(UPRIGHT)
         loop.go('home', instant)
         taken += switch(loop, second, 200)
     if second == 'down':
@@ -90,7 +83,7 @@ def test_switch_on_the_way_from_the_singular_upright_pose(loop, second):
 
 
 def test_down_at_the_upright_pose_is_refused_and_nothing_moves(loop):
-    restart(loop, UPRIGHT)
+    loop.restart(UPRIGHT)
     loop.run(100)
     before = loop.q.copy()
     with pytest.raises(RefusedError, match='singularity'):
@@ -101,7 +94,7 @@ def test_down_at_the_upright_pose_is_refused_and_nothing_moves(loop):
 
 
 def test_down_until_it_is_refused(loop):
-    restart(loop, HOME)
+    loop.restart(HOME)
     for _ in range(20):
         before = loop.placement
         try:
@@ -119,7 +112,7 @@ def test_down_until_it_is_refused(loop):
 
 def test_reference_of_a_switch_is_the_present_reference(loop):
     """From one joint motion to another neither position nor velocity jumps."""
-    restart(loop, READY)
+    loop.restart(READY)
     loop.go('home', 0.8)
     q, v = loop.controller.position_reference.copy(), loop.controller.velocity_reference.copy()
     recording = loop.go('ready', 0.01)
@@ -128,7 +121,7 @@ def test_reference_of_a_switch_is_the_present_reference(loop):
 
 
 def test_unknown_mode_and_early_select_are_refused(loop):
-    restart(loop, HOME)
+    loop.restart(HOME)
     with pytest.raises(RefusedError, match='unknown mode .*gravity, home'):
         loop.controller.select('rest')
     fresh = type(loop.controller)(loop.model, loop.controller.config)
@@ -137,7 +130,7 @@ def test_unknown_mode_and_early_select_are_refused(loop):
 
 
 def test_target_joints(loop):
-    restart(loop, HOME)
+    loop.restart(HOME)
     with pytest.raises(RefusedError, match='takes no joint target'):
         loop.controller.set_target_joints(READY)
     loop.go('home', 0.1)
@@ -152,7 +145,7 @@ def test_target_joints(loop):
 
 @pytest.mark.parametrize('mode', ['down', 'impedance'])
 def test_target_pose(loop, mode):
-    restart(loop, HOME)
+    loop.restart(HOME)
     loop.go(mode, 2.5)
     now = loop.controller.current_pose
     goal = SE3(now.rotation, now.translation + [0.02, 0.03, 0.04])
@@ -201,7 +194,7 @@ def test_restart_skips_what_the_schedule_had_before():
 
 
 def test_gains_change_between_ticks(loop):
-    restart(loop, HOME)
+    loop.restart(HOME)
     loop.go('home', 2.5)
     held = loop.controller.torque.copy()
     loop.controller.update({'joint_gains.kp': [100.0] * 6, 'joint_gains.kd': [30.0] * 6})

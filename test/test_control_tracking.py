@@ -4,39 +4,19 @@ import numpy as np
 import pytest
 from closed_loop import HOME, READY, ClosedLoop
 
+from icir_control.app.acceptance.tracking import FAST
 from icir_control.control import Controller
-
-
-def joint_error(recording) -> float:
-    return np.abs(recording.array('q') - recording.array('q_reference')).max()
-
-
-def tool_error(loop, mode: str, seconds: float) -> tuple[float, float]:
-    """Peak distance [m] and angle [rad] between the tool and its reference."""
-    position, angle = [], []
-    loop.controller.select(mode)
-
-    def look(_: int) -> None:
-        loop.step()
-        now, goal = loop.controller.current_pose, loop.controller.reference_pose
-        position.append(np.linalg.norm(now.translation - goal.translation))
-        angle.append(np.linalg.norm(now.rotation - goal.rotation) / np.sqrt(2.0))
-
-    for k in range(round(seconds / 1e-3)):
-        look(k)
-    return max(position), max(angle)
 
 
 def test_home_is_tracked_to_round_off():
     loop = ClosedLoop()
-    recording = loop.go('home', 2.5)
-    assert joint_error(recording) < 1e-12
+    assert loop.go('home', 2.5).joint_error() < 1e-12
     np.testing.assert_allclose(loop.q, HOME, atol=1e-12)
 
 
 def test_ready_from_home_is_tracked_to_round_off():
     loop = ClosedLoop(start=HOME)
-    assert joint_error(loop.go('ready', 2.5)) < 1e-12
+    assert loop.go('ready', 2.5).joint_error() < 1e-12
     np.testing.assert_allclose(loop.q, READY, atol=1e-12)
 
 
@@ -47,11 +27,11 @@ def test_ready_from_home_is_tracked_to_round_off():
 def test_what_feed_forward_leaves_in_joint_space(feed_forward, low, high):
     """Anchors: 47 urad with velocity, 12 with acceleration; without either the arm lags."""
     loop = ClosedLoop(modes__home__feed_forward=feed_forward)
-    assert low < joint_error(loop.go('home', 2.5)) < high
+    assert low < loop.go('home', 2.5).joint_error() < high
 
 
 def test_down_is_tracked_to_round_off():
-    position, angle = tool_error(ClosedLoop(start=HOME), 'down', 2.5)
+    position, angle = ClosedLoop(start=HOME).tool_error('down', 2.5)
     assert position < 1e-10
     assert angle < 1e-9
 
@@ -63,15 +43,13 @@ def test_down_is_tracked_to_round_off():
 def test_what_feed_forward_leaves_in_task_space(feed_forward, low, high):
     """Anchors: the tutorial's law 1060 um, with velocity 13.5, with acceleration 1.0."""
     loop = ClosedLoop(start=HOME, modes__down__feed_forward=feed_forward)
-    position, _ = tool_error(loop, 'down', 2.5)
+    position, _ = loop.tool_error('down', 2.5)
     assert low < position < high
 
 
 def test_fast_tool_motion_is_tracked_to_round_off():
-    loop = ClosedLoop(
-        start=HOME, modes__down__translation=[0.2, 0.0, 0.0], modes__down__duration=0.7
-    )
-    position, _ = tool_error(loop, 'down', 1.5)
+    loop = ClosedLoop(start=HOME, **FAST)
+    position, _ = loop.tool_error('down', 1.5)
     assert position < 1e-9
     assert not loop.controller.take_events(), 'the motion was lengthened'
 
@@ -90,7 +68,7 @@ def test_down_moves_straight_down():
 def test_two_millisecond_steps_are_matched_too():
     loop = ClosedLoop(timestep=2e-3)
     loop.run(1)
-    assert joint_error(loop.go('home', 2.5)) < 1e-12
+    assert loop.go('home', 2.5).joint_error() < 1e-12
 
 
 def test_same_input_same_output_to_the_last_bit():

@@ -1,39 +1,17 @@
 """The figures of a run: how well each mode did what it is for, and what is good enough."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from icir_control.app.figure import Figure
 from icir_control.app.parts import Part, angle_between, row_at
 from icir_control.app.plan import Push
 from icir_control.app.recording import Recording
 from icir_control.app.replay import Replay
 from icir_control.control import Law
 from icir_control.control.laws import Float, Gravity, Hold, Impedance, Joint, Task
-
-
-@dataclass(frozen=True)
-class Figure:
-    """One measured number and the bounds that it must keep.
-
-    Attributes:
-        name: What it is, with its unit.
-        value: In SI units; not a number where it could not be measured.
-        upper: Greatest good value.
-        lower: Least good value.
-    """
-
-    name: str
-    value: float
-    upper: float
-    lower: float = 0.0
-
-    @property
-    def passed(self) -> bool:
-        """Whether the value is within its bounds."""
-        return bool(self.lower <= self.value <= self.upper)
 
 
 def figures_of(part: Part) -> list[Figure]:

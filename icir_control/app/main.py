@@ -32,6 +32,14 @@ class Viewer(StrEnum):
     AUTO = 'auto'
 
 
+class Acceptance(StrEnum):
+    """How much of what the control laws promise is measured."""
+
+    NONE = 'none'
+    SHORT = 'short'
+    FULL = 'full'
+
+
 def _show_version(wanted: bool) -> None:
     if wanted:
         typer.echo(f'icir_control {version("icir_control")}')
@@ -110,11 +118,19 @@ def demo(
     report: Annotated[
         Path | None, typer.Option(help='File for the figures, as JSON.', show_default='none')
     ] = None,
+    acceptance: Annotated[
+        Acceptance,
+        typer.Option(
+            help='How much of what the control laws promise is measured: half a minute, or three.'
+        ),
+    ] = Acceptance.SHORT,
 ) -> None:
     """Run every mode once, by itself, and measure: a table of figures, and plots."""
+    from icir_control.app.acceptance import FULL, SHORT
     from icir_control.app.demo import run_demo
 
-    if not run_demo(output, report):
+    amounts = {Acceptance.NONE: None, Acceptance.SHORT: SHORT, Acceptance.FULL: FULL}
+    if not run_demo(output, report, amounts[acceptance]):
         raise typer.Exit(1)
 
 

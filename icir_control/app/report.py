@@ -8,12 +8,12 @@ from pathlib import Path
 from rich.table import Table
 from rich.text import Text
 
-from icir_control.app.figures import Figure
+from icir_control.app.figure import Figure
 from icir_control.app.recording import Recording
 from icir_control.errors import ConfigurationError
 
 # How a figure is shown: unit by the end of its name, and what one of it is in SI units.
-_UNITS = {'rad': ('urad', 1e-6), 'm': ('mm', 1e-3), 'nm': ('N m', 1.0)}
+_UNITS = {'rad': ('urad', 1e-6), 'm': ('mm', 1e-3), 'nm': ('N m', 1.0), 's': ('s', 1.0)}
 
 
 def has_passed(figures: Mapping[str, Sequence[Figure]]) -> bool:
@@ -21,14 +21,15 @@ def has_passed(figures: Mapping[str, Sequence[Figure]]) -> bool:
     return all(figure.passed for group in figures.values() for figure in group)
 
 
-def table_of(figures: Mapping[str, Sequence[Figure]]) -> Table:
+def table_of(figures: Mapping[str, Sequence[Figure]], heading: str) -> Table:
     """Return the figures, a row for each.
 
     Args:
-        figures: By mode, and by `run` those of the whole run.
+        figures: By what they belong to.
+        heading: What that is.
     """
     table = Table(box=None, pad_edge=False, header_style='bold')
-    table.add_column('mode')
+    table.add_column(heading)
     table.add_column('figure')
     table.add_column('value', justify='right')
     table.add_column('good', justify='right')
@@ -43,39 +44,55 @@ def table_of(figures: Mapping[str, Sequence[Figure]]) -> Table:
 
 
 def write_report(
-    path: Path, figures: Mapping[str, Sequence[Figure]], recording: Recording
+    path: Path,
+    modes: Mapping[str, Sequence[Figure]],
+    run: Sequence[Figure],
+    acceptance: Mapping[str, Sequence[Figure]],
+    recording: Recording,
 ) -> None:
     """Write the figures as JSON.
 
     Args:
         path: The file; folders above it are made.
-        figures: By mode, and by `run` those of the whole run.
+        modes: By mode.
+        run: Those of the whole run.
+        acceptance: By promise, with spaces; empty where it was left out.
         recording: The run.
 
     Raises:
         ConfigurationError: The file cannot be written.
     """
-    groups = {
-        group: {figure.name: _finite(figure.value) for figure in members}
-        for group, members in figures.items()
-    }
-    bounds = {
-        group: {figure.name: [figure.lower, figure.upper] for figure in members}
-        for group, members in figures.items()
-    }
     report = {
-        'passed': has_passed(figures),
+        'passed': has_passed({**modes, 'run': run}) and has_passed(acceptance),
         'real_time_factor': recording.real_time_factor,
         'steps': recording.steps,
-        'run': groups.pop('run'),
-        'modes': groups,
-        'bounds': {'run': bounds.pop('run'), 'modes': bounds},
+        'run': _values(run),
+        'modes': {mode: _values(figures) for mode, figures in modes.items()},
+        'acceptance': {_key(name): _values(figures) for name, figures in acceptance.items()},
+        'bounds': {
+            'run': _bounds(run),
+            'modes': {mode: _bounds(figures) for mode, figures in modes.items()},
+            'acceptance': {_key(name): _bounds(figures) for name, figures in acceptance.items()},
+        },
     }
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps(report, indent=2) + '\n')
     except OSError as error:
         raise ConfigurationError(f'the report cannot be written: {error}') from error
+
+
+def _key(name: str) -> str:
+    return name.replace(' ', '_')
+
+
+def _values(figures: Sequence[Figure]) -> dict[str, float | None]:
+    return {figure.name: _finite(figure.value) for figure in figures}
+
+
+def _bounds(figures: Sequence[Figure]) -> dict[str, list[float | None]]:
+    """Return least and greatest good value by name; None where there is no greatest."""
+    return {figure.name: [figure.lower, _finite(figure.upper)] for figure in figures}
 
 
 def _shown(figure: Figure) -> tuple[str, str, str]:
@@ -95,6 +112,8 @@ def _shown(figure: Figure) -> tuple[str, str, str]:
 
     if figure.lower == figure.upper:
         bound = number(figure.upper)
+    elif math.isinf(figure.upper):
+        bound = f'>= {number(figure.lower)}'
     elif figure.lower > 0.0:
         bound = f'{number(figure.lower)} to {number(figure.upper)}'
     else:

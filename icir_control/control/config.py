@@ -105,13 +105,18 @@ class ControllerConfig:
             ConfigurationError: Names the parameter, its value and what would be valid.
             UnknownNameError: A frame that the model lacks.
         """
-        parameters = deepcopy(dict(parameters))
+        return cls._read(deepcopy(dict(parameters)), model, None)
+
+    @classmethod
+    def _read(cls, parameters: dict[str, Any], model: Model, arm: Arm | None) -> Self:
+        """Read parameters that nobody else changes; the arm is made where it is not given."""
         figures = {
             figure.name: figure.check(_at(parameters, figure.name), figure.name, model.nv)
             for figure in GLOBAL_FIGURES
         }
         _refuse_unknown(parameters)
-        arm = Arm(model, figures['base_frame'], figures['end_effector_frame'])
+        if arm is None:
+            arm = Arm(model, figures['base_frame'], figures['end_effector_frame'])
         modes = _read_modes(parameters, figures['mode_names'], arm)
         initial = figures['initial_mode']
         rate = figures['limits.torque_rate']
@@ -145,7 +150,8 @@ class ControllerConfig:
         """
         for name in changes:
             self._check_running(name)
-        return self.from_parameters(replaced(self.parameters, changes), self.arm.model)
+        # No frame can change while the controller runs, so the arm stays the same.
+        return self._read(replaced(self.parameters, changes), self.arm.model, self.arm)
 
     def _check_running(self, name: str) -> None:
         figure = self.running_figures().get(name)

@@ -86,29 +86,35 @@ class World(SimulatedRobot):
         if self._noise is not None:
             velocity_out += self._noise.values
 
-    def reset(self, configuration: ArrayLike | None = None) -> None:
-        """Place the robot at rest, without pushes; time goes on from where it is.
+    def reset(
+        self, configuration: ArrayLike | None = None, velocity: ArrayLike | None = None
+    ) -> None:
+        """Place the robot, at rest or moving, without pushes; time goes on from where it is.
 
         The noise starts again, and the delay line holds the torque that carries the robot's
         weight, so that a delayed plant does not fall before its first command arrives.
 
         Args:
             configuration: (nv,) [rad or m]; by default the initial one.
+            velocity: (nv,) [rad/s or m/s]; by default the robot rests.
 
         Raises:
             InvalidValueError: A wrong length, a value that is not finite or outside the limits.
         """
-        q = self._initial if configuration is None else self._joints.configuration(configuration)
+        joints = self._joints
+        q = self._initial if configuration is None else joints.configuration(configuration)
+        v = np.zeros(self._shape) if velocity is None else joints.vector('velocity', velocity)
         self._forces.clear_all()
         mujoco.mj_resetData(self.model, self.data)
         self._diverged = None
         self._is_prepared = False
-        self._qpos[:] = q[self._joints.inverse]
+        self._qpos[:] = q[joints.inverse]
+        self._qvel[:] = v[joints.inverse]
         self.data.time = self.time_ns * 1e-9
         # Poses and contacts belong to the new configuration from now on, also for who looks.
         mujoco.mj_forward(self.model, self.data)
         if self._delay is not None:
-            self._delay.fill(self._joints.bounded(self._actual.bias(q, np.zeros(self._shape))))
+            self._delay.fill(joints.bounded(self._actual.bias(q, v)))
         if self._noise is not None:
             self._noise.restart()
 
