@@ -3,7 +3,7 @@
 import os
 import random
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 import numpy as np
@@ -15,7 +15,7 @@ from rclpy.publisher import Publisher
 from rclpy.signals import SignalHandlerOptions
 
 from icir_control.app.children import Children
-from icir_control.app.plan import Phase, schedule_of
+from icir_control.app.plan import Phase, Push, schedule_of
 from icir_control.app.recording import Recorder, Recording
 from icir_control.app.robot import Robot
 from icir_control.app.session import (
@@ -98,7 +98,12 @@ def _record_once(
         stop.defer()
         try:
             recorder = Recorder(node, joint_names, CONTROLLER)
-            wrenches = node.create_publisher(WrenchStamped, f'{BRIDGE}/external_wrench', 10)
+            pushes = [push for phase in phases for push in phase.pushes]
+            # A history that is full asks for its acknowledgement at once (Fast DDS), any other
+            # one with the next heartbeat, 3 s later.
+            wrenches = node.create_publisher(
+                WrenchStamped, f'{BRIDGE}/external_wrench', max(2 * len(pushes), 1)
+            )
 
             def wait_until(condition: Callable[[], bool]) -> None:
                 begin = time.monotonic()
@@ -113,7 +118,7 @@ def _record_once(
 
             children.start(BRIDGE, 'bridge', ros_arguments(BRIDGE, robot, _PARAMETERS))
             wait_until(lambda: recorder.has_heard and wrenches.get_subscription_count() > 0)
-            _announce_pushes(wrenches, phases, end_effector)
+            _announce_pushes(wrenches, pushes, end_effector)
             # Time stands still until the controller answers: nothing of the run is missed.
             schedule = {'schedule': schedule_of(phases)}
             children.start(CONTROLLER, 'controller', ros_arguments(CONTROLLER, robot, schedule))
@@ -135,9 +140,9 @@ def _node() -> Iterator[Node]:
         rclpy.try_shutdown()
 
 
-def _announce_pushes(publisher: Publisher, phases: tuple[Phase, ...], link: str) -> None:
+def _announce_pushes(publisher: Publisher, pushes: Sequence[Push], link: str) -> None:
     """Tell the bridge of every push beforehand: its stamp says when it starts."""
-    for push in (push for phase in phases for push in phase.pushes):
+    for push in pushes:
         for start, wrench in ((push.start, push.wrench), (push.end, np.zeros(6))):
             message = WrenchStamped()
             stamp = message.header.stamp
