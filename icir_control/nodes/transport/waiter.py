@@ -12,8 +12,9 @@ from icir_control.nodes.transport.subscription import JointStateSubscription
 
 # How often services, parameters and timers are looked after while messages keep coming [s].
 SLOW_PERIOD = 0.01
-# How long a message on a hot topic may go before them [s].
+# How long messages on a hot topic may go before them [s], and how often they are looked at then.
 _SLOW_PATIENCE = 0.1
+_SLOW_RETRY = 2e-3
 # How long a node stays awake before it sleeps [s]. What it has just sent wakes two threads of the
 # other node, one after the other; a processor that falls asleep meanwhile has to be woken for the
 # second, or gets it without its caches: on two processors the loop takes 1.3 to 1.6 times as long.
@@ -55,6 +56,7 @@ class Waiter:
             self._executor.add_node(one)
         self._is_native = all(subscription.is_native for subscription in self._subscriptions)
         self.slow_due = 0.0
+        self._put_off_until = 0.0
         # On one processor the other node could not run meanwhile.
         self._linger = LINGER if _count_processors() > 1 else 0.0
         if self._is_native:
@@ -146,9 +148,12 @@ class Waiter:
         now = time.monotonic()
         if not is_slow_ready:
             self.slow_due = now + SLOW_PERIOD
-        elif not is_hot_ready or now > self.slow_due + _SLOW_PATIENCE:
+            self._put_off_until = self.slow_due + _SLOW_PATIENCE
+        elif not is_hot_ready or now > self._put_off_until:
             # One callback; the next call looks again, in case others are ready.
             self._executor.spin_once(0.0)
+        else:
+            self.slow_due = now + _SLOW_RETRY
 
 
 def _count_processors() -> int:
