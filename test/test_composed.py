@@ -8,11 +8,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from bridge_client import nanoseconds
 from diagnostic_msgs.msg import DiagnosticArray
 from ros_processes import RosGraph
+from rosgraph_msgs.msg import Clock
+from sensor_msgs.msg import JointState
 from session import CREEPING, Session
-from state_source import HOME
+from state_source import HOME, stamp_of
 from std_srvs.srv import SetBool, Trigger
+
+from icir_control.share import share_directory
 
 SCHEDULE = "schedule:=['0.2 home', '1.0 ready', '2.2 float', '2.5 impedance']"
 END = 3.0  # s, of a scheduled run
@@ -29,6 +34,91 @@ def test_the_trajectory_is_that_of_two_processes_to_the_last_bit(ros_graph, tmp_
     assert len(both) > 300
     assert [stamp for stamp in both if together[stamp] != apart[stamp]] == []
     assert len({together[stamp] for stamp in both}) > 0.9 * len(both)
+
+
+class Unheard:
+    """The composed nodes, without anybody who listens to states or commands."""
+
+    def __init__(self, graph: RosGraph, *parameters: str) -> None:
+        self.observer = graph.observer()
+        self.references: dict[int, tuple[bytes, ...]] = {}
+        self.times: deque[int] = deque(maxlen=1)
+        self.observer.create_subscription(
+            JointState, 'controller/joint_reference', self._keep, 1000
+        )
+        self.observer.create_subscription(
+            Clock, '/clock', lambda message: self.times.append(nanoseconds(message.clock)), 1
+        )
+        arguments = [word for parameter in parameters for word in ('-p', parameter)]
+        config = str(share_directory() / 'config' / 'gen3_6dof.yaml')
+        headless = ('-p', 'mujoco_bridge:viewer:=none')
+        self.process = graph.start(
+            'composed', '--ros-args', '--params-file', config, *headless, *arguments
+        )
+
+    def _keep(self, message: JointState) -> None:
+        fields = (message.position, message.velocity, message.effort)
+        self.references[stamp_of(message)] = tuple(np.array(f).tobytes() for f in fields)
+
+    def listen(self, depth: int = 1000) -> list[JointState]:
+        """The states from now on."""
+        states: list[JointState] = []
+        self.observer.create_subscription(JointState, 'joint_states', states.append, depth)
+        return states
+
+    def run_until(self, seconds: float) -> None:
+        """Watch until a simulation time."""
+        end = round(seconds * 1e9)
+        self.observer.spin_until(lambda: self.times and self.times[-1] >= end, what='the time')
+
+
+def test_handed_over_or_published_the_trajectory_is_the_same_to_the_last_bit(ros_graph, tmp_path):
+    """References and torques, which hang on every bit of every state before them."""
+    # As slow as references are published at each 10 ms of simulation.
+    parameters = ('mujoco_bridge:real_time_factor:=0.5', f'controller:{SCHEDULE}')
+    unheard = Unheard(ros_graph, *parameters)
+    unheard.run_until(END)
+    with RosGraph(tmp_path / 'logs') as graph:
+        heard = Unheard(graph, *parameters)
+        states = heard.listen()
+        heard.run_until(END)
+    assert len(states) > 1000
+    both = sorted(set(unheard.references) & set(heard.references))
+    assert len(both) > 100
+    assert [at for at in both if unheard.references[at] != heard.references[at]] == []
+    assert len({heard.references[at] for at in both}) > 0.5 * len(both)
+
+
+def test_one_who_listens_later_hears_every_state(ros_graph):
+    unheard = Unheard(ros_graph, 'mujoco_bridge:real_time_factor:=0.5')
+    unheard.run_until(0.5)
+    states = unheard.listen()
+    unheard.observer.spin_until(lambda: len(states) > 500, what='states')
+    stamps = np.array([stamp_of(state) for state in states])
+    assert stamps[0] > 0.5e9
+    np.testing.assert_array_equal(np.diff(stamps), 1_000_000)
+
+
+@pytest.mark.parametrize('topic', ['joint_states', 'joint_commands'])
+def test_a_second_publisher_stops_time_until_it_is_gone(ros_graph, topic):
+    unheard = Unheard(ros_graph, 'mujoco_bridge:real_time_factor:=0.0')
+    unheard.run_until(0.5)
+    rival = ros_graph.observer('rival')
+    publisher = rival.create_publisher(JointState, topic, 1)
+    unheard.process.wait_for(f'/{topic} has several publishers: .*/rival.*; only one may')
+    unheard.observer.spin_for(0.3)  # what was on its way
+    still = unheard.times[-1]
+    for _ in range(50):
+        message = JointState(name=[f'joint_{i}' for i in range(1, 7)])
+        message.position = message.velocity = message.effort = [0.1] * 6
+        message.header.frame_id = 'of the rival'
+        publisher.publish(message)
+        rival.spin_for(0.01)
+    unheard.observer.spin_for(0.2)
+    assert unheard.times[-1] == still
+    rival.destroy_publisher(publisher)
+    unheard.process.wait_for('every topic has its one publisher again')
+    unheard.run_until(still * 1e-9 + 0.5)
 
 
 def test_everything_slow_is_served_while_it_runs(ros_graph):

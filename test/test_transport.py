@@ -23,6 +23,7 @@ from icir_control.errors import InvalidValueError
 from icir_control.nodes.transport import (
     JointStatePublisher,
     JointStateSubscription,
+    Link,
     Waiter,
     native,
 )
@@ -356,6 +357,55 @@ def test_services_and_timers_are_served_while_messages_keep_coming(node, ros_gra
     assert len(calls) == 3
     assert taken > 50
     waiter.close()
+
+
+def linked(node, subscribed='states', **subscription):
+    """A publisher, the link to a subscription of the same process, and that."""
+    publisher = JointStatePublisher(node, 'states', NAMES)
+    end = JointStateSubscription(node, subscribed, NAMES, ('effort',), **subscription)
+    return publisher, Link(publisher, end), end
+
+
+def test_messages_are_handed_over_while_nobody_else_subscribes(node, ros_graph):
+    publisher, link, subscription = linked(node)
+    heard = []
+    publisher.publish(1, 'run', effort=np.ones(4))
+    wait_until(subscription.take, waiter := Waiter(node, [subscription]))
+    link.look()
+    for stamp in (2, 3):
+        publisher.publish(stamp, 'run', effort=np.full(4, stamp))
+    assert subscription.take(), 'at once: no middleware was asked'
+    np.testing.assert_array_equal(subscription.effort, 3.0)
+    assert not subscription.take(), 'a queue of one, and nothing in the middleware'
+
+    observer = ros_graph.observer()
+    listener = observer.create_subscription(JointState, 'states', heard.append, 10)
+    wait_until(lambda: publisher.subscribers == 2, waiter)
+    link.look()
+    publisher.publish(4, 'run', effort=np.full(4, 4.0))
+    wait_until(subscription.take, waiter)
+    assert subscription.stamp_ns == 4
+    observer.spin_until(lambda: heard)
+    assert heard[0].header.stamp.nanosec == 4
+
+    observer.destroy_subscription(listener)
+    wait_until(lambda: publisher.subscribers == 1, waiter)
+    link.look()
+    publisher.publish(5, 'run', effort=np.full(4, 5.0))
+    assert subscription.take()
+    assert subscription.stamp_ns == 5
+    waiter.close()
+
+
+@pytest.mark.parametrize('other', [{'subscribed': 'others'}, {'plain': True}])
+def test_nothing_is_handed_over_to_another_topic_or_the_plain_path(node, other):
+    publisher, link, subscription = linked(node, **other)
+    if subscription.topic_name != publisher.topic_name:
+        node.create_subscription(JointState, 'states', lambda _: None, 1)
+    assert publisher.subscribers == 1
+    link.look()
+    publisher.publish(1, 'run', effort=np.ones(4))
+    assert not subscription.take()
 
 
 def test_the_wait_ends_on_time_without_messages(node):

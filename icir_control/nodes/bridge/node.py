@@ -33,6 +33,10 @@ class MujocoBridge:
     """Publishes the arm's state and steps MuJoCo with the commands that answer it.
 
     It has a node and is none, so that no name of its own hides one of the client library's.
+
+    Attributes:
+        states: Publishes the state.
+        commands: The newest command.
     """
 
     def __init__(self, waiter: Callable[..., Waiter] = Waiter) -> None:
@@ -68,17 +72,17 @@ class MujocoBridge:
 
     def _build_loop(self, waiter: Callable[..., Waiter]) -> None:
         config, names = self._config, self._model.joint_names
-        states = JointStatePublisher(self._node, 'joint_states', names)
-        self._commands = JointStateSubscription(self._node, 'joint_commands', names, ('effort',))
+        self.states = JointStatePublisher(self._node, 'joint_states', names)
+        self.commands = JointStateSubscription(self._node, 'joint_commands', names, ('effort',))
         self._rivals = RivalWatch(
-            self._node, commands=self._commands.topic_name, states=states.topic_name
+            self._node, commands=self.commands.topic_name, states=self.states.topic_name
         )
-        self._waiter = waiter(self._node, [self._commands])
+        self._waiter = waiter(self._node, [self.commands])
         loop = LockstepLoop if config.lockstep else FreeRunningLoop
         self._loop = loop(
             self._world,
-            states,
-            self._commands,
+            self.states,
+            self.commands,
             self._waiter,
             lockstep=config.lockstep,
             real_time_factor=config.real_time_factor,
@@ -113,7 +117,7 @@ class MujocoBridge:
             self._loop,
             model=self._model.name,
             constants={'lockstep': config.lockstep, **deviations},
-            commands=self._commands,
+            commands=self.commands,
             wrenches=self._wrenches,
             missing=self._describe_missing,
         )
@@ -188,14 +192,14 @@ class MujocoBridge:
     def _count_strangers(self) -> None:
         """Count who publishes something else in the place of commands, and name it once."""
         for stranger in self._rivals.new_strangers():
-            self._commands.rejected['wrong_type'] += 1
+            self.commands.rejected['wrong_type'] += 1
             self._node.get_logger().warning(stranger)
 
     def _describe_missing(self) -> str:
-        topic = self._commands.topic_name
+        topic = self.commands.topic_name
         commanders = self._rivals.commanders()
         if not commanders:
             return f'nobody publishes {topic}'
-        rejected = self._commands.last_rejection
+        rejected = self.commands.last_rejection
         reason = f'; rejected: {rejected}' if rejected else ''
         return f'{", ".join(commanders)} does not answer on {topic}{reason}'

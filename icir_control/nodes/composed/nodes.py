@@ -1,11 +1,11 @@
 """Bridge and controller in one process, for batch work: the same nodes, topics and trajectory.
 
-The two take turns in one thread. Their messages go through ROS as ever, but within a process
-that takes microseconds, and nobody has to be woken.
+The two take turns in one thread, so that nobody has to be woken. While nobody else subscribes to
+their messages, they are handed over, past the middleware.
 """
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from rclpy.node import Node
@@ -13,7 +13,7 @@ from rclpy.node import Node
 from icir_control.nodes.bridge.node import MujocoBridge
 from icir_control.nodes.controller.node import ControllerNode
 from icir_control.nodes.process import StopRequest
-from icir_control.nodes.transport import JointStateSubscription, Waiter
+from icir_control.nodes.transport import JointStateSubscription, Link, Waiter
 
 
 class ComposedNodes:
@@ -26,7 +26,13 @@ class ComposedNodes:
             IcirError: The parameters or the model of one of them are not valid.
         """
         self._controller = ControllerNode()
-        self._bridge = MujocoBridge(partial(_ComposedWaiter, controller=self._controller))
+        waiter = partial(_ComposedWaiter, controller=self._controller, look=self._look)
+        self._links: tuple[Link, ...] = ()
+        self._bridge = MujocoBridge(waiter)
+        self._links = (
+            Link(self._bridge.states, self._controller.states),
+            Link(self._controller.commands, self._bridge.commands),
+        )
 
     @property
     def steps(self) -> int:
@@ -47,6 +53,10 @@ class ComposedNodes:
         self._bridge.close()
         self._controller.close()
 
+    def _look(self) -> None:
+        for link in self._links:
+            link.look()
+
 
 class _ComposedWaiter(Waiter):
     """What the bridge waits with: a state that has come is answered first."""
@@ -57,9 +67,11 @@ class _ComposedWaiter(Waiter):
         subscriptions: Sequence[JointStateSubscription],
         *,
         controller: ControllerNode,
+        look: Callable[[], None],
     ) -> None:
         super().__init__(node, subscriptions, beside=controller.waiter)
         self._controller = controller
+        self._look = look
 
     def wait(self, now: float, until: float) -> None:
         """Have the controller answer, else wait for either node's topics; see `Waiter.wait`."""
@@ -67,4 +79,6 @@ class _ComposedWaiter(Waiter):
             now = until = time.monotonic()
             if now < self.slow_due:
                 return
+        if now >= self.slow_due:
+            self._look()
         super().wait(now, until)

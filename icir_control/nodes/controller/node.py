@@ -30,6 +30,8 @@ class ControllerNode:
     It has a node and is none, so that no name of its own hides one of the client library's.
 
     Attributes:
+        states: The newest state.
+        commands: Publishes the command.
         waiter: Waits for states, and serves the node meanwhile.
     """
 
@@ -50,17 +52,17 @@ class ControllerNode:
         parameters.watch(self._controller.update)
 
         names = model.joint_names
-        self._states = JointStateSubscription(node, STATES, names)
-        self._commands = JointStatePublisher(node, COMMANDS, names)
+        self.states = JointStateSubscription(node, STATES, names)
+        self.commands = JointStatePublisher(node, COMMANDS, names)
         self._starts = StartDetector(model.velocity_limit)
-        (self._effort,) = self._commands.open('', 'effort')
+        (self._effort,) = self.commands.open('', 'effort')
         self._answered_ns = 0
         self._answered_token: str | None = None
         self._telemetry = Telemetry(node, self._controller)
         self._requests = Requests(node, self._controller, self._settle)
-        publishers = Publishers(node, self._commands.topic_name)
-        self._watch = StateWatch(node, self._states, self._controller, publishers)
-        self.waiter = Waiter(node, [self._states])
+        publishers = Publishers(node, self.commands.topic_name)
+        self._watch = StateWatch(node, self.states, self._controller, publishers)
+        self.waiter = Waiter(node, [self.states])
 
     def run(self, stop: StopRequest) -> None:
         """Answer states until a stop is requested.
@@ -82,7 +84,7 @@ class ControllerNode:
 
     def turn(self) -> bool:
         """Answer a state if one has come; return whether one had."""
-        has_state = self._states.take()
+        has_state = self.states.take()
         if has_state:
             self._answer()
         else:
@@ -97,10 +99,10 @@ class ControllerNode:
 
     def _answer(self) -> None:
         """Send the command for the present state, before anything else is done with it."""
-        states, controller = self._states, self._controller
+        states, controller = self.states, self._controller
         stamp_ns, token = states.stamp_ns, states.token
         if stamp_ns == self._answered_ns and token == self._answered_token:
-            self._commands.send(stamp_ns)
+            self.commands.send(stamp_ns)
             self._watch.hear()
             return
         position, velocity = states.position, states.velocity
@@ -110,9 +112,9 @@ class ControllerNode:
                 self._starts.forget()
                 return
             controller.restart(stamp_ns * 1e-9, position, velocity)
-            (self._effort,) = self._commands.open(token, 'effort')
+            (self._effort,) = self.commands.open(token, 'effort')
         self._effort[:] = controller.tick(stamp_ns * 1e-9, position, velocity)
-        self._commands.send(stamp_ns)
+        self.commands.send(stamp_ns)
         self._answered_ns, self._answered_token = stamp_ns, token
         self._watch.hear()
         if reason:

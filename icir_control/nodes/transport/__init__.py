@@ -7,8 +7,16 @@ arrays.
 
 from icir_control.nodes.transport.joint_state import read_joint_state
 from icir_control.nodes.transport.layout import FIELDS
+from icir_control.nodes.transport.link import Link
 from icir_control.nodes.transport.publisher import JointStatePublisher
 from icir_control.nodes.transport.subscription import JointStateSubscription
 from icir_control.nodes.transport.waiter import Waiter
 
-__all__ = ['FIELDS', 'JointStatePublisher', 'JointStateSubscription', 'Waiter', 'read_joint_state']
+__all__ = [
+    'FIELDS',
+    'JointStatePublisher',
+    'JointStateSubscription',
+    'Link',
+    'Waiter',
+    'read_joint_state',
+]

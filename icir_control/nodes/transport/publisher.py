@@ -1,6 +1,6 @@
 """Publishes joint states and joint commands: arrays in, one message out."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -46,7 +46,8 @@ class JointStatePublisher:
         self._publisher = node.create_publisher(JointState, topic, PUBLISHED)
         # The handle spares the client library's checks; the public method does the same.
         handle = getattr(self._publisher, 'handle', None)
-        self._send = getattr(handle, 'publish_raw', self._publisher.publish)
+        self._publish = getattr(handle, 'publish_raw', self._publisher.publish)
+        self._send: Callable[[bytes], object] = self._publish
         self._token: str | None = None
         self._slots: dict[str, np.ndarray] = {}
         self._message: memoryview | None = None
@@ -57,9 +58,22 @@ class JointStatePublisher:
         return self._publisher.topic_name
 
     @property
+    def subscribers(self) -> int:
+        """How many subscribe."""
+        return self._publisher.get_subscription_count()
+
+    @property
     def is_heard(self) -> bool:
         """Whether anybody subscribes."""
-        return self._publisher.get_subscription_count() > 0
+        return self.subscribers > 0
+
+    def divert(self, to: Callable[[bytes], object] | None) -> None:
+        """Give messages to somebody in this process instead of publishing them.
+
+        Args:
+            to: Takes each message in serialised form; None has them published again.
+        """
+        self._send = to or self._publish
 
     def publish(
         self,

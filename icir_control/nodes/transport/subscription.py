@@ -47,6 +47,7 @@ class JointStateSubscription(JointStateDecoder):
         super().__init__(names, fields, plain=plain)
         self.is_native = has_native_parts() and not plain
         self._delivered: tuple[bytes] | None = None
+        self._handed_over: bytes | None = None
         group = _NotExecuted() if self.is_native else MutuallyExclusiveCallbackGroup()
         self.subscription: Subscription = node.create_subscription(
             JointState,
@@ -61,8 +62,15 @@ class JointStateSubscription(JointStateDecoder):
 
     def take(self) -> bool:
         """Take over a message that has arrived; return whether there was one and it was valid."""
+        if self._handed_over is not None:
+            raw, self._handed_over = self._handed_over, None
+            return self.decode(raw)
         taken = self._take(JointState, True)
         return taken is not None and self.decode(taken[0])
+
+    def hand_over(self, raw: bytes) -> None:
+        """Leave a message here that is taken before any other; a newer one replaces it."""
+        self._handed_over = raw
 
     def _deliver(self, raw: bytes) -> None:
         self._delivered = (raw,)
