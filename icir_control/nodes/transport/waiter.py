@@ -18,7 +18,7 @@ _SLOW_RETRY = 2e-3
 # How long a node stays awake before it sleeps [s]. What it has just sent wakes two threads of the
 # other node, one after the other; a processor that falls asleep meanwhile has to be woken for the
 # second, or gets it without its caches: on two processors the loop takes 1.3 to 1.6 times as long.
-LINGER = 20e-6
+LINGER = 30e-6
 _NANOSECONDS = 1e9
 _SLOW_KINDS = ('service', 'client', 'timer', 'guard_condition')
 
