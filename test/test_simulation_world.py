@@ -259,6 +259,30 @@ def test_reset_goes_to_the_given_configuration_at_rest():
     np.testing.assert_array_equal(state(world)[0], HOME)
 
 
+def test_reset_takes_a_velocity_by_the_order_of_the_names():
+    velocity = np.array([0.1, -0.2, 0.3, -0.4, 0.5, -0.6])
+    one, turned = gen3(), gen3(HOME[::-1], joint_names=JOINTS[::-1])
+    one.reset(HOME, velocity)
+    turned.reset(HOME[::-1], velocity[::-1])
+    np.testing.assert_array_equal(state(one)[1], velocity)
+    for world in (one, turned):
+        world.step(ZERO)
+    for ahead, behind in zip(state(one), state(turned), strict=True):
+        np.testing.assert_array_equal(ahead, behind[::-1])
+    np.testing.assert_allclose(state(one)[0] - HOME, 1e-3 * state(one)[1], atol=1e-15)
+
+
+@pytest.mark.parametrize('velocity', [[0.0] * 5, [np.nan] * 6, [np.inf, *[0.0] * 5]])
+def test_reset_refuses_a_velocity_that_is_none_and_leaves_the_world(velocity):
+    world = gen3()
+    run(world, 50)
+    before = state(world)
+    with pytest.raises(InvalidValueError, match='velocity'):
+        world.reset(READY, velocity)
+    for one, other in zip(state(world), before, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
 def test_a_default_outside_the_limits_moves_to_the_nearest():
     assert state(tree())[0].tolist() == [0.1, 0.0, 0.0]
 
