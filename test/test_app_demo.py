@@ -172,6 +172,15 @@ def test_promises_can_be_left_out(ros_graph, tmp_path):
     assert 'exact model' not in demo.output
 
 
+@pytest.mark.long
+def test_without_the_compiler_every_mode_runs_as_well(ros_graph, tmp_path, monkeypatch):
+    monkeypatch.setenv('NUMBA_DISABLE_JIT', '1')
+    demo = ros_graph.run([*COMMAND, '--output', str(tmp_path)])
+    assert demo.wait(900.0) == 0
+    assert 'passed' in demo.output
+    assert 'exact model' not in demo.output
+
+
 def test_a_folder_that_cannot_be_written_is_an_error_before_anything_runs(ros_graph, tmp_path):
     (tmp_path / 'file').write_text('')
     demo = ros_graph.run([*COMMAND, '--output', str(tmp_path / 'file')])

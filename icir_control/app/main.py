@@ -119,16 +119,20 @@ def demo(
         Path | None, typer.Option(help='File for the figures, as JSON.', show_default='none')
     ] = None,
     acceptance: Annotated[
-        Acceptance,
+        Acceptance | None,
         typer.Option(
-            help='How much of what the control laws promise is measured: half a minute, or three.'
+            help='How much of what the control laws promise is measured: half a minute, or three.',
+            show_default='short; none without the compiler',
         ),
-    ] = Acceptance.SHORT,
+    ] = None,
 ) -> None:
     """Run every mode once, by itself, and measure: a table of figures, and plots."""
     from icir_control.app.acceptance import FULL, SHORT
     from icir_control.app.demo import run_demo
+    from icir_control.compiled import JIT_DISABLED
 
+    if acceptance is None:
+        acceptance = Acceptance.NONE if JIT_DISABLED else Acceptance.SHORT
     amounts = {Acceptance.NONE: None, Acceptance.SHORT: SHORT, Acceptance.FULL: FULL}
     if not run_demo(output, report, amounts[acceptance]):
         raise typer.Exit(1)
