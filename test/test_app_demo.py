@@ -165,6 +165,7 @@ def test_interrupted_while_promises_are_measured_it_has_not_passed(ros_graph, tm
     assert 'Traceback' not in demo.output
 
 
+@pytest.mark.long
 def test_promises_can_be_left_out(ros_graph, tmp_path):
     demo = ros_graph.run([*COMMAND, '--output', str(tmp_path), '--acceptance', 'none'])
     assert demo.wait(120.0) == 0
