@@ -174,9 +174,8 @@ def test_promises_can_be_left_out(ros_graph, tmp_path):
 
 
 @pytest.mark.long
-def test_without_the_compiler_every_mode_runs_as_well(ros_graph, tmp_path, monkeypatch):
-    monkeypatch.setenv('NUMBA_DISABLE_JIT', '1')
-    demo = ros_graph.run([*COMMAND, '--output', str(tmp_path)])
+def test_without_the_compiler_every_mode_runs_as_well(ros_graph, tmp_path):
+    demo = ros_graph.run(['env', 'NUMBA_DISABLE_JIT=1', *COMMAND, '--output', str(tmp_path)])
     assert demo.wait(900.0) == 0
     assert 'passed' in demo.output
     assert 'exact model' not in demo.output
