@@ -48,7 +48,7 @@ PROMISED = {
     },
     'goals': {
         'goals': (24, 24),
-        'near_singularity_share': (0.15, None),
+        'near_singularity_share': (1.0 / 3.0, None),
         'last_distance_m': (0.0, 1e-5),
         'last_speed_share': (0.0, 1e-3),
         'speed_share': (0.0, 1.05),
