@@ -89,9 +89,16 @@ class _OptionalCache:
         return getattr(self._files, name)
 
     def load_overload(self, signature: Any, context: Any) -> Any:
-        """Return compiled code for a signature; None where there is none to be read."""
+        """Return compiled code for a signature; None where there is none to be read.
+
+        numba's own way is to ready the compiler first, with all that it can translate: 0.4 s in a
+        process. Code that lies ready was linked with numba's runtime, and needs no more than that.
+        """
+        from numba.core.runtime import rtsys
+
         try:
-            return self._files.load_overload(signature, context)
+            rtsys.initialize(context)
+            return self._files._load_overload(signature, context)
         except _UNUSABLE:
             self._files.disable()
             return None

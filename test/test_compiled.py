@@ -4,7 +4,7 @@ import os
 import resource
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -40,11 +40,13 @@ def run(tmp_path: Path) -> Callable[..., str]:
     source = tmp_path / 'kernels_of_a_test.py'
     source.write_text(SOURCE)
 
-    def run(cache: Path, limit: Callable[[], None] | None = None) -> str:
+    def run(
+        cache: Path, limit: Callable[[], None] | None = None, arguments: Sequence[str] = ()
+    ) -> str:
         environment = os.environ | {'NUMBA_CACHE_DIR': str(cache), 'PYTHONDONTWRITEBYTECODE': '1'}
         environment.pop('NUMBA_DISABLE_JIT', None)
         done = subprocess.run(
-            [sys.executable, str(source)],
+            [sys.executable, str(source), *arguments],
             env=environment,
             preexec_fn=limit,
             capture_output=True,
@@ -66,6 +68,39 @@ def test_code_is_kept_and_found_again(run, tmp_path):
     assert run(cache) == '12.0 1 0'
     assert len(files_in(cache, 'nbi')) == len(files_in(cache, 'nbc')) == 2
     assert run(cache) == '12.0 1 1'
+
+
+# A list, which numba's runtime allocates; the second kernel is compiled after the first was read.
+LATER = """
+import sys
+import numpy as np
+from icir_control.compiled import kernel
+
+
+@kernel
+def odd(count):
+    found = [2 * i + 1 for i in range(count)]
+    return np.array(found)
+
+
+@kernel
+def root_of_sum(x):
+    return np.sqrt(np.sum(odd(len(x)) * x))
+
+
+if __name__ == '__main__':
+    print(odd(4).sum(), sum(odd.stats.cache_hits.values()), 'numba.np.linalg' in sys.modules)
+    if sys.argv[1:]:
+        print(root_of_sum(np.ones(3)), 'numba.np.linalg' in sys.modules)
+"""
+
+
+def test_code_that_is_found_needs_no_compiler_until_more_is_to_be_compiled(run, tmp_path):
+    (tmp_path / 'kernels_of_a_test.py').write_text(LATER)
+    cache = tmp_path / 'cache'
+    assert run(cache) == '16 0 True'
+    assert run(cache) == '16 1 False'
+    assert run(cache, arguments=['more']) == '16 1 False\n3.0 True'
 
 
 def test_a_folder_that_cannot_be_made_is_done_without(run, tmp_path):

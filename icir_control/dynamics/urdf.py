@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from icir_control.deferred import deferred
 from icir_control.dynamics.builder import ModelBuilder
 from icir_control.dynamics.frames import FrameType
 from icir_control.dynamics.model import Model
@@ -59,12 +60,23 @@ def load_urdf(
 
 
 def _read_with_yourdfpy(checked: Any) -> Any:
-    # Late, since it brings a mesh library along: half a second.
     from lxml import etree
-    from yourdfpy import URDF
 
     file = BytesIO(etree.tostring(checked))
-    return URDF.load(file, build_scene_graph=False, load_meshes=False).robot
+    return _yourdfpy().URDF.load(file, build_scene_graph=False, load_meshes=False).robot
+
+
+def _yourdfpy() -> Any:
+    """Return the library, without the mesh library that it brings along: 0.7 s, and no use here.
+
+    A version of it that cannot do without gets the mesh library.
+    """
+    try:
+        with deferred('trimesh'):
+            import yourdfpy
+    except (ImportError, TypeError):
+        import yourdfpy
+    return yourdfpy
 
 
 def _build(robot: Any, sensors: Any, root_joint: str) -> Model:
