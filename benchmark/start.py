@@ -1,8 +1,8 @@
 """How long a session takes to start: from `icir_control sim` to the first torque, warm cache.
 
 The session runs as a user starts it, two nodes and the keyboard, with a terminal of its own.
-Beside it, in turns: a process that only imports the libraries of both nodes and joins a ROS graph,
-which nothing that uses them can undercut.
+Beside it, in turns: a process that only imports the libraries of both nodes, one after the other,
+and joins a ROS graph.
 """
 
 import argparse
@@ -18,6 +18,8 @@ from pathlib import Path
 import rclpy
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import JointState
+
+from icir_control.nodes.process import init_ros
 
 ASKED = 2.0
 """[s] Within which the first torque must be there."""
@@ -37,7 +39,7 @@ def main() -> None:
     parser.add_argument('--rounds', type=int, default=5, help='how often each is measured')
     rounds = parser.parse_args().rounds
     os.environ |= {'ROS_DOMAIN_ID': _DOMAIN, 'ROS_AUTOMATIC_DISCOVERY_RANGE': 'LOCALHOST'}
-    rclpy.init()
+    init_ros()
     to_first_torque()  # compiles, where that was not done yet
     sessions, bare = [], []
     for _ in range(rounds):

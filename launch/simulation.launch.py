@@ -16,11 +16,11 @@ from launch.actions import (
 from launch_ros.actions import Node
 
 from icir_control.app.robot import Robot, robot_names
+from icir_control.nodes.discovery import DISCOVERY_RANGE
 from icir_control.share import share_directory
 
 PACKAGE = 'icir_control'
 BRIDGE, CONTROLLER = 'mujoco_bridge', 'controller'
-DISCOVERY = 'ROS_AUTOMATIC_DISCOVERY_RANGE'
 SWITCH = ['true', 'false']
 UNSET = ['', 'true', 'false']
 
@@ -135,8 +135,8 @@ def start(context: LaunchContext) -> list[LaunchDescriptionEntity]:
             parameters=[{'robot_description': robot.description(), 'use_sim_time': True}],
         )
     )
-    if DISCOVERY not in os.environ:
-        actions.insert(0, SetEnvironmentVariable(DISCOVERY, 'LOCALHOST'))
+    if DISCOVERY_RANGE not in os.environ:
+        actions.insert(0, SetEnvironmentVariable(DISCOVERY_RANGE, 'LOCALHOST'))
     if given['rviz'] == 'true':
         view = in_namespace('simulation.rviz', namespace)
         actions.append(

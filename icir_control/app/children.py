@@ -25,6 +25,7 @@ class Child:
 
     Attributes:
         name: What it is called when it speaks or ends.
+        has_spoken: Whether it has written a line.
     """
 
     def __init__(self, name: str, module: str, arguments: Sequence[str], listen: Listener) -> None:
@@ -37,7 +38,12 @@ class Child:
             listen: Called with the name and each line that it writes, from a thread.
         """
         self.name = name
-        code = f'import sys; from icir_control.nodes.{module} import main; sys.exit(main())'
+        self.has_spoken = False
+        # The collector is off until the node has imported all; see `nodes.process.importing`.
+        code = (
+            'import gc; gc.disable()\n'
+            f'import sys; from icir_control.nodes.{module} import main; sys.exit(main())'
+        )
         # A session of its own: Ctrl-C at the terminal reaches the parent, which ends all in order.
         self._process = subprocess.Popen(
             [sys.executable, '-c', code, *arguments],
@@ -83,6 +89,7 @@ class Child:
 
     def _read(self) -> None:
         for line in self._process.stdout:
+            self.has_spoken = True
             self._listen(self.name, line.rstrip('\n'))
 
 
@@ -107,6 +114,10 @@ class Children:
     def all_run(self) -> bool:
         """Return whether none has ended."""
         return all(child.status is None for child in self._children)
+
+    def all_have_spoken(self) -> bool:
+        """Return whether each has written a line."""
+        return all(child.has_spoken for child in self._children)
 
     def ended(self) -> Child | None:
         """Return one that has ended by itself, the failed one first, with all that it said."""

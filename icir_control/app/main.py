@@ -2,12 +2,10 @@
 
 import sys
 from enum import StrEnum
-from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from icir_control.app.robot import DEFAULT_ROBOT, Robot, robot_names
 from icir_control.errors import IcirError
@@ -42,6 +40,8 @@ class Acceptance(StrEnum):
 
 def _show_version(wanted: bool) -> None:
     if wanted:
+        from importlib.metadata import version
+
         typer.echo(f'icir_control {version("icir_control")}')
         raise typer.Exit
 
@@ -143,6 +143,8 @@ def main() -> None:
     try:
         app()
     except IcirError as error:
+        from rich.console import Console
+
         Console(stderr=True).print(
             f'icir_control: {error}', markup=False, highlight=False, soft_wrap=True
         )

@@ -12,7 +12,6 @@ from geometry_msgs.msg import WrenchStamped
 from rclpy.duration import Duration
 from rclpy.node import Node
 from rclpy.publisher import Publisher
-from rclpy.signals import SignalHandlerOptions
 
 from icir_control.app.children import Children
 from icir_control.app.plan import Phase, Push, schedule_of
@@ -25,8 +24,10 @@ from icir_control.app.session import (
     ros_arguments,
 )
 from icir_control.errors import IcirError
-from icir_control.nodes.ports import DISCOVERY, is_unused
-from icir_control.nodes.process import StopRequest, log_arguments
+from icir_control.nodes.discovery import DISCOVERY_RANGE
+from icir_control.nodes.ports import is_unused
+from icir_control.nodes.process import init_ros
+from icir_control.nodes.stop_request import StopRequest
 
 _PATIENCE = 150.0  # s of wall time in which something must move on; both nodes may have to compile
 _MOST_RUNS = 4
@@ -87,7 +88,7 @@ def _record_once(
     tell: Callable[[float], None],
 ) -> Recording:
     """Run the phases once; see `record_run`."""
-    os.environ[DISCOVERY] = 'LOCALHOST'
+    os.environ[DISCOVERY_RANGE] = 'LOCALHOST'
     os.environ['ROS_DOMAIN_ID'] = str(_free_domain())
     lines: list[str] = []
 
@@ -131,7 +132,7 @@ def _record_once(
 @contextmanager
 def _node() -> Iterator[Node]:
     """Give a node of this process, as long as the context lasts."""
-    rclpy.init(args=log_arguments(), signal_handler_options=SignalHandlerOptions.NO)
+    init_ros()
     try:
         node = rclpy.create_node('demo')
         yield node

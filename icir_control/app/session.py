@@ -1,16 +1,15 @@
 """Bridge and controller as one session: how they are called, and what they say."""
 
-import os
 import signal
 from collections.abc import Mapping
-
-from rich.console import Console
-from rich.text import Text
+from typing import TYPE_CHECKING
 
 from icir_control.app.children import Children
 from icir_control.app.robot import Robot
 from icir_control.errors import IcirError
-from icir_control.nodes.ports import DISCOVERY
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 BRIDGE, CONTROLLER = 'mujoco_bridge', 'controller'
 _SEVERITIES = {'[WARN]': 'yellow', '[ERROR]': 'red', '[FATAL]': 'red'}
@@ -23,11 +22,6 @@ class ChildEndedError(IcirError):
         """Say which, and how."""
         how = f'status {status}' if status >= 0 else f'signal {signal.Signals(-status).name}'
         super().__init__(f'the {name} has ended ({how})')
-
-
-def stay_on_this_machine() -> None:
-    """Keep discovery to this machine, unless the user has said how far it goes."""
-    os.environ.setdefault(DISCOVERY, 'LOCALHOST')
 
 
 def ros_arguments(node: str, robot: Robot, parameters: Mapping[str, object]) -> list[str]:
@@ -55,8 +49,10 @@ def check_children(children: Children) -> None:
         raise ChildEndedError(child.name, child.status)
 
 
-def print_line(console: Console, name: str, line: str) -> None:
+def print_line(console: 'Console', name: str, line: str) -> None:
     """Print one line of a node, with its name before it."""
+    from rich.text import Text  # so late, because both nodes can start meanwhile
+
     style = _SEVERITIES.get(line.partition(' ')[0], '')
     text = Text.assemble((f'{name:<13} ', 'dim'), (line.removeprefix('[INFO] '), style))
     console.print(text, highlight=False, soft_wrap=True)

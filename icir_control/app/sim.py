@@ -4,8 +4,8 @@ import os
 import sys
 import time
 from collections.abc import Callable
-
-from rich.console import Console
+from functools import cache
+from typing import TYPE_CHECKING
 
 from icir_control.app.children import Children
 from icir_control.app.robot import Robot
@@ -15,10 +15,14 @@ from icir_control.app.session import (
     check_children,
     print_line,
     ros_arguments,
-    stay_on_this_machine,
 )
-from icir_control.nodes.process import StopRequest, log_arguments
+from icir_control.nodes.discovery import stay_on_this_machine
+from icir_control.nodes.stop_request import StopRequest
 
+if TYPE_CHECKING:
+    from rich.console import Console
+
+_HEAD_START = 3.0  # s at most that the nodes have before the keyboard starts
 _LOOK_PERIOD = 0.1  # s between two looks at the children, where there is no keyboard
 
 
@@ -50,9 +54,8 @@ def simulate(
     if free_run:
         parameters['lockstep'] = False
     stay_on_this_machine()
-    console = Console(stderr=not sys.stdout.isatty())
-    console.print(_headline(robot), markup=False, highlight=False)
-    with StopRequest() as stop, Children(lambda *line: print_line(console, *line)) as children:
+    new_console = cache(_new_console)
+    with StopRequest() as stop, Children(lambda *_: print_line(new_console(), *_)) as children:
         # Only noted: an exception raised from a signal can be lost, with two processes left over.
         stop.defer()
 
@@ -66,7 +69,11 @@ def simulate(
         else:
             children.start(BRIDGE, 'bridge', of_bridge)
             children.start(CONTROLLER, 'controller', of_controller)
+        console = new_console()
+        console.print(_headline(robot), markup=False, highlight=False)
         if sys.stdin.isatty():
+            # It would take its share of the processors, and has nobody to talk to yet.
+            _wait_while(lambda: is_wanted() and not children.all_have_spoken())
             _serve_keys(console, is_wanted)
         else:
             console.print('no terminal, so no keys; a signal ends the simulation')
@@ -75,15 +82,28 @@ def simulate(
         check_children(children)
 
 
-def _serve_keys(console: Console, is_wanted: Callable[[], bool]) -> None:
+def _wait_while(condition: Callable[[], bool]) -> None:
+    """Wait while a condition holds, but not for ever."""
+    deadline = time.monotonic() + _HEAD_START
+    while condition() and time.monotonic() < deadline:
+        time.sleep(0.01)
+
+
+def _new_console() -> 'Console':
+    # So late, because both nodes can start meanwhile.
+    from rich.console import Console
+
+    return Console(stderr=not sys.stdout.isatty())
+
+
+def _serve_keys(console: 'Console', is_wanted: Callable[[], bool]) -> None:
     """Serve the keys until one says quit, a signal comes or nobody wants them any more."""
-    # So late, because both nodes are starting meanwhile.
     import rclpy
-    from rclpy.signals import SignalHandlerOptions
 
     from icir_control.nodes.keyboard import Keyboard
+    from icir_control.nodes.process import init_ros
 
-    rclpy.init(args=log_arguments(), signal_handler_options=SignalHandlerOptions.NO)
+    init_ros()
     node = rclpy.create_node('keyboard')
     try:
         # The log of the controller stands in the same terminal.

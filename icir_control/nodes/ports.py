@@ -8,8 +8,7 @@ import os
 import socket
 
 from icir_control.errors import ConfigurationError
-
-DISCOVERY = 'ROS_AUTOMATIC_DISCOVERY_RANGE'
+from icir_control.nodes.discovery import DISCOVERY_RANGE
 
 _FIRST, _PER_DOMAIN = 7400, 250
 _FIRST_PAIR, _PAIR = 10, 2
@@ -39,7 +38,7 @@ def check_ports(domain: int) -> None:
     Raises:
         ConfigurationError: All ports are taken.
     """
-    most = _MOST_LOCAL if os.environ.get(DISCOVERY) == 'LOCALHOST' else _MOST
+    most = _MOST_LOCAL if os.environ.get(DISCOVERY_RANGE) == 'LOCALHOST' else _MOST
     first = _FIRST + _PER_DOMAIN * domain + _FIRST_PAIR
     for port in range(first, min(first + most * _PAIR, _LAST), _PAIR):
         if _is_free(port) and _is_free(port + 1):

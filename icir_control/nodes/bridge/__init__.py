@@ -7,7 +7,8 @@ of ROS.
 from collections.abc import Sequence
 from contextlib import closing
 
-from icir_control.nodes.process import StopRequest, run_node
+from icir_control.nodes.process import importing, run_node
+from icir_control.nodes.stop_request import StopRequest
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -24,7 +25,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(stop: StopRequest) -> None:
     # Late, because it takes a while, in which a request to stop must be heard.
-    from icir_control.nodes.bridge.node import MujocoBridge
+    with importing():
+        from icir_control.nodes.bridge.node import MujocoBridge
 
     with closing(MujocoBridge()) as node:
         node.run(stop)

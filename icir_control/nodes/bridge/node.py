@@ -19,7 +19,8 @@ from icir_control.nodes.bridge.stepper import Stepper
 from icir_control.nodes.bridge.wrench import WrenchInput
 from icir_control.nodes.model_file import find_model_file
 from icir_control.nodes.parameters import MODEL, Parameters
-from icir_control.nodes.process import StopRequest, collector_off, join_graph
+from icir_control.nodes.process import collector_off, join_graph
+from icir_control.nodes.stop_request import StopRequest
 from icir_control.nodes.transport import JointStatePublisher, JointStateSubscription, Waiter
 from icir_control.simulation import World, open_viewer
 

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from contextlib import closing
 
-from icir_control.nodes.process import StopRequest, run_node
+from icir_control.nodes.process import importing, run_node
+from icir_control.nodes.stop_request import StopRequest
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -23,7 +24,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(stop: StopRequest) -> None:
     # Late, because it takes a while, in which a request to stop must be heard.
-    from icir_control.nodes.composed.nodes import ComposedNodes
+    with importing():
+        from icir_control.nodes.composed.nodes import ComposedNodes
 
     with closing(ComposedNodes()) as nodes:
         nodes.run(stop)

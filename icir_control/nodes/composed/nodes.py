@@ -12,7 +12,7 @@ from rclpy.node import Node
 
 from icir_control.nodes.bridge.node import MujocoBridge
 from icir_control.nodes.controller.node import ControllerNode
-from icir_control.nodes.process import StopRequest
+from icir_control.nodes.stop_request import StopRequest
 from icir_control.nodes.transport import JointStateSubscription, Link, Waiter
 
 

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from contextlib import closing
 
-from icir_control.nodes.process import StopRequest, run_node
+from icir_control.nodes.process import importing, run_node
+from icir_control.nodes.stop_request import StopRequest
 
 
 def main(args: Sequence[str] | None = None) -> int:
@@ -20,7 +21,8 @@ def main(args: Sequence[str] | None = None) -> int:
 
 def _run(stop: StopRequest) -> None:
     # Imported here, because it takes a second in which a request to stop is to be heard.
-    from icir_control.nodes.controller.node import ControllerNode
+    with importing():
+        from icir_control.nodes.controller.node import ControllerNode
 
     with closing(ControllerNode()) as node:
         node.run(stop)

@@ -11,8 +11,9 @@ from icir_control.nodes.controller.state_watch import StateWatch
 from icir_control.nodes.controller.telemetry import Telemetry
 from icir_control.nodes.model_file import find_model_file
 from icir_control.nodes.parameters import MODEL, Parameters
-from icir_control.nodes.process import StopRequest, collector_off, join_graph
+from icir_control.nodes.process import collector_off, join_graph
 from icir_control.nodes.publishers import Publishers
+from icir_control.nodes.stop_request import StopRequest
 from icir_control.nodes.transport import JointStatePublisher, JointStateSubscription, Waiter
 
 STATES = 'joint_states'

@@ -15,7 +15,8 @@ from icir_control.nodes.keyboard.keys import ROWS, Action, Jog, Row
 from icir_control.nodes.keyboard.modes import Mode, help_of, shadowed, table_of, takes_pose
 from icir_control.nodes.keyboard.question import ANSWER_TIMEOUT
 from icir_control.nodes.keyboard.terminal import Terminal
-from icir_control.nodes.process import StopRequest, join_graph, run_node
+from icir_control.nodes.process import join_graph, run_node
+from icir_control.nodes.stop_request import StopRequest
 
 CONTROLLER = 'controller'
 
