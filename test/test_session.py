@@ -203,7 +203,8 @@ def recorded(graph, *, under_load: bool = False) -> dict:
     load = [subprocess.Popen([sys.executable, '-c', BUSY]) for _ in range(3 * under_load)]
     try:
         session = Session(graph, SCHEDULE, bridge_parameters=CREEPING)
-        recording = session.record(END, pace=0.0)
+        # Not at full speed: under load a watcher would hardly see a state of the run.
+        recording = session.record(END, pace=2.0)
         session.bridge.stop()
         session.controller.stop()
     finally:
@@ -221,7 +222,7 @@ def test_two_runs_of_one_schedule_are_the_same_to_the_last_bit(ros_graph, tmp_pa
         loaded = recorded(graph, under_load=True)
     both = sorted(set(quiet) & set(loaded))
     # A watcher loses states on a busy machine; what both have is to be equal, and not nothing.
-    assert len(both) > 100
+    assert len(both) > 1000
     assert [stamp for stamp in both if quiet[stamp] != loaded[stamp]] == []
     # The runs went through every mode: they did not stand still for most of the time.
     assert len({quiet[stamp] for stamp in both}) > 0.9 * len(both)
