@@ -25,7 +25,6 @@ class Child:
 
     Attributes:
         name: What it is called when it speaks or ends.
-        has_spoken: Whether it has written a line.
     """
 
     def __init__(self, name: str, module: str, arguments: Sequence[str], listen: Listener) -> None:
@@ -38,7 +37,6 @@ class Child:
             listen: Called with the name and each line that it writes, from a thread.
         """
         self.name = name
-        self.has_spoken = False
         # The collector is off until the node has imported all; see `nodes.process.importing`.
         code = (
             'import gc; gc.disable()\n'
@@ -89,7 +87,6 @@ class Child:
 
     def _read(self) -> None:
         for line in self._process.stdout:
-            self.has_spoken = True
             self._listen(self.name, line.rstrip('\n'))
 
 
@@ -114,10 +111,6 @@ class Children:
     def all_run(self) -> bool:
         """Return whether none has ended."""
         return all(child.status is None for child in self._children)
-
-    def all_have_spoken(self) -> bool:
-        """Return whether each has written a line."""
-        return all(child.has_spoken for child in self._children)
 
     def ended(self) -> Child | None:
         """Return one that has ended by itself, the failed one first, with all that it said."""

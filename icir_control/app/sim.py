@@ -22,7 +22,6 @@ from icir_control.nodes.stop_request import StopRequest
 if TYPE_CHECKING:
     from rich.console import Console
 
-_HEAD_START = 3.0  # s at most that the nodes have before the keyboard starts
 _LOOK_PERIOD = 0.1  # s between two looks at the children, where there is no keyboard
 
 
@@ -72,21 +71,12 @@ def simulate(
         console = new_console()
         console.print(_headline(robot), markup=False, highlight=False)
         if sys.stdin.isatty():
-            # It would take its share of the processors, and has nobody to talk to yet.
-            _wait_while(lambda: is_wanted() and not children.all_have_spoken())
             _serve_keys(console, is_wanted)
         else:
             console.print('no terminal, so no keys; a signal ends the simulation')
             while is_wanted():
                 time.sleep(_LOOK_PERIOD)
         check_children(children)
-
-
-def _wait_while(condition: Callable[[], bool]) -> None:
-    """Wait while a condition holds, but not for ever."""
-    deadline = time.monotonic() + _HEAD_START
-    while condition() and time.monotonic() < deadline:
-        time.sleep(0.01)
 
 
 def _new_console() -> 'Console':

@@ -20,6 +20,7 @@ from icir_control.nodes.keyboard.modes import Mode, modes_of
 from icir_control.nodes.keyboard.question import ANSWER_TIMEOUT, Question
 
 LOOK_PERIOD = 0.2  # s between two looks at the graph
+_SEARCH_PERIOD = 0.05  # s, while there is no controller
 
 NAMES = 'mode_names'
 MODES = 'modes'
@@ -83,14 +84,17 @@ class ControllerClient:
         node.create_subscription(Log, '/rosout', self._read_log, 10)
 
     def look(self) -> None:
-        """Tend what was asked; look for the controller, at most every `LOOK_PERIOD`."""
+        """Tend what was asked; look for the controller, at most every `LOOK_PERIOD`.
+
+        As long as there is none, it is looked for more often.
+        """
         # An answer may lead to the next question.
         questions, self._questions = self._questions, []
         self._questions += [question for question in questions if not question.tend()]
         now = time.monotonic()
         if now < self._next_look:
             return
-        self._next_look = now + LOOK_PERIOD
+        self._next_look = now + (_SEARCH_PERIOD if self.modes is None else LOOK_PERIOD)
         identity = {
             tuple(publisher.endpoint_gid)
             for publisher in self._node.get_publishers_info_by_topic(f'{self._controller}/mode')
