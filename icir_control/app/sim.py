@@ -54,7 +54,10 @@ def simulate(
         parameters['lockstep'] = False
     stay_on_this_machine()
     new_console = cache(_new_console)
-    with StopRequest() as stop, Children(lambda *_: print_line(new_console(), *_)) as children:
+    with (
+        StopRequest() as stop,
+        Children(lambda *line: print_line(new_console(), *line)) as children,
+    ):
         # Only noted: an exception raised from a signal can be lost, with two processes left over.
         stop.defer()
 
