@@ -43,7 +43,7 @@ def announcements_of(graph, node: str, seconds: float, environment=None) -> int:
 
 @pytest.mark.parametrize('node', ['bridge', 'controller', 'keyboard'])
 def test_a_node_announces_itself_for_seconds(ros_graph, node):
-    assert announcements_of(ros_graph, node, 3.0) > 20
+    assert announcements_of(ros_graph, node, 3.0) > 15
 
 
 def test_a_profile_of_the_users_own_stands(ros_graph, tmp_path):
