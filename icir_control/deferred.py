@@ -6,7 +6,7 @@ those need not wait for it.
 
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from importlib.util import find_spec, module_from_spec
 from threading import RLock
 from types import ModuleType
@@ -31,15 +31,17 @@ def deferred(package: str) -> Iterator[None]:
     module = module_from_spec(spec)
     module.__class__ = _Deferred
     sys.modules[package] = module
-    try:
+    with ExitStack() as when_it_fails:
+        when_it_fails.callback(_forget, package)
         yield
-    except BaseException:
-        # Who imports again gets the package itself, with modules of its own.
-        for name in [name for name in sys.modules if f'{name}.'.startswith(f'{package}.')]:
-            del sys.modules[name]
-        raise
-    finally:
-        module.__dict__[_IS_OPEN] = True
+        when_it_fails.pop_all()
+    module.__dict__[_IS_OPEN] = True
+
+
+def _forget(package: str) -> None:
+    """Let who imports again get the package itself, with modules of its own."""
+    for name in [name for name in sys.modules if f'{name}.'.startswith(f'{package}.')]:
+        del sys.modules[name]
 
 
 _IS_OPEN = '__deferred_is_open__'
@@ -62,11 +64,10 @@ class _Deferred(ModuleType):
         return ModuleType.__getattribute__(self, name)
 
     def _run(self) -> None:
-        try:
+        with ExitStack() as when_it_fails:
+            when_it_fails.callback(self.__dict__.__setitem__, _IS_OPEN, True)
             self.__spec__.loader.exec_module(self)
-        except BaseException:
-            self.__dict__[_IS_OPEN] = True
-            raise
+            when_it_fails.pop_all()
         self.__class__ = ModuleType
 
 
