@@ -193,6 +193,37 @@ def test_restart_skips_what_the_schedule_had_before():
     assert loop.controller.mode == 'gravity'
 
 
+@pytest.mark.parametrize('gap', [0.6, 6.5])
+@pytest.mark.parametrize('mode', MODES)
+def test_a_mode_may_be_selected_with_the_first_state_after_a_gap(loop, mode, gap):
+    rest = np.zeros_like(HOME)
+    loop.controller.restart(loop.time - gap, READY, rest)
+    loop.controller.tick(loop.time - gap, READY, rest)
+    loop.restart(HOME)  # one tick: the length of the gap must not be taken for a period
+    assert switch(loop, mode, 2500)
+    assert loop.trace.joint_error() < 1e-6
+
+
+@pytest.mark.parametrize('steps', [2, 3, 20])
+@pytest.mark.parametrize('mode', ['ready', 'down', 'hold'])
+def test_the_period_turns_out_to_be_shorter_in_motion(mode, steps):
+    soft = [100.0] * 6
+    loop = ClosedLoop(start=HOME, joint_gains__kp=soft, task_gains__kp=soft)
+    loop.world.reset(HOME)
+    loop.world.read(loop.q, loop.v, loop._effort)
+    loop.controller.restart(loop.time, loop.q, loop.v)
+    for i in range(600 // steps):  # the states between are lost on the way
+        torque = loop.run(1).torque_unsaturated[-1]
+        for _ in range(steps - 1):
+            loop.world.step(torque)
+        if i == 0:
+            loop.controller.select(mode)
+    torques = np.vstack([torque, loop.run(1900).array('torque_unsaturated')])
+    assert (np.abs(np.diff(torques, axis=0)) < STEP_SHARE * LIMIT).all()
+    if loop.controller.config.modes[mode].law.TRACKS:
+        assert np.abs(loop.trace.q[-1] - loop.trace.q_reference[-1]).max() < 1e-3
+
+
 def test_gains_change_between_ticks(loop):
     loop.restart(HOME)
     loop.go('home', 2.5)

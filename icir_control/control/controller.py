@@ -96,8 +96,7 @@ class Controller(Readout):
             v: (nv,) measured velocity [rad/s or m/s].
         """
         engine = self._engine
-        engine.measure(time, q, v)
-        engine.forget()
+        engine.begin(time, q, v)
         self._started = True
         self._await_entry(sum(entry.time < time for entry in self.config.schedule))
         start = engine.start(measured=True)

@@ -21,6 +21,7 @@ from icir_control.control.kernels.record import (
     TASK,
     TICK,
     as_placement,
+    change_period,
     install_path,
     install_start,
     settle_gains,
@@ -77,7 +78,8 @@ class Engine:
     def _note_step(self, step: float) -> None:
         """Take note of a step of time [s] that is not the period, or of the first one."""
         if step > 0.0 and not step >= self._period:  # also while the period is not a number
-            self.record.period = self._period = step
+            self._period = step
+            change_period(self.record, step)
         elif step > 1.5 * self._period:
             self.record.observing = 0
 
@@ -86,12 +88,17 @@ class Engine:
         self.record.measured_wrench[:] = wrench
         self._wrench_until = until
 
-    def forget(self) -> None:
-        """Let neither an old disturbance nor an old torque nor an old period reach a new start."""
+    def begin(self, time: float, q: ArrayLike, v: ArrayLike) -> None:
+        """Take the first state of a new start, which no old disturbance, torque or period reaches.
+
+        The next step of time tells the period; until then the last one stands. The time since
+        the last start is none.
+        """
         record = self.record
+        self.time, self._period = time, np.nan
+        self.measure(time, q, v)
         record.observing = record.has_torque = 0
         record.disturbance[:] = record.compensation[:] = record.learnt_at_rest[:] = 0.0
-        self._period = np.nan
         record.path = NO_PATH
         self._workspace.run(SENSE)
         # The bridge bears the arm until the first command arrives at the motors.

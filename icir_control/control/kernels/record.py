@@ -220,3 +220,20 @@ def install_start(record: np.record, time: float, q: NDArray, v: NDArray) -> Non
     record.q_after[:] = q + record.period * v
     record.v_reference[:] = v
     record.a_reference[:] = 0.0
+
+
+def change_period(record: np.record, period: float) -> None:
+    """Take another control period [s], and bring the reference to it.
+
+    Its three positions are a period apart; on the parabola through them, q + v s + a s^2 / 2,
+    they stay. Divided by the new period alone their differences would be velocities and
+    accelerations that nobody wants.
+    """
+    old, ratio = record.period, period / record.period
+    forward = record.q_after - record.q_reference
+    backward = record.q_reference - record.q_before
+    v, a = (forward + backward) / (2.0 * old), (forward - backward) / old**2
+    record.q_before[:] = record.q_reference - period * v + 0.5 * period**2 * a
+    record.q_after[:] = record.q_reference + period * v + 0.5 * period**2 * a
+    record.path_time = record.path_time_now + ratio * (record.path_time - record.path_time_now)
+    record.period = period
