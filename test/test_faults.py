@@ -193,6 +193,20 @@ def test_lockstep_loses_nothing_while_a_process_hangs(ros_graph, victim, seconds
     assert session.controller.output.count('new start') == 1
 
 
+def test_the_time_for_which_the_bridge_hangs_does_not_count_as_the_controllers(ros_graph):
+    session = moving(ros_graph, PACED)
+    for process in (session.controller, session.bridge):
+        process.send(signal.SIGSTOP)
+    expect_standstill(session, 0.7)
+    heard: list[JointState] = []
+    session.observer.create_subscription(JointState, 'joint_states', heard.append, 1)
+    session.bridge.send(signal.SIGCONT)
+    session.observer.spin_until(lambda: heard, what='the state again')
+    session.controller.send(signal.SIGCONT)
+    expect_continuation(session)
+    assert 'no command for 0.5 s' not in session.bridge.output
+
+
 @pytest.mark.parametrize('seconds', HANGS)
 def test_free_running_brakes_while_the_controller_hangs(ros_graph, seconds):
     session = moving(ros_graph, FREE_RUNNING)

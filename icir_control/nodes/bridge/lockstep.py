@@ -17,7 +17,7 @@ class LockstepLoop(Loop):
         if not (gate.is_answered and hold.may_move) or self.rival:
             now = self._stand(now)
             if not (gate.is_answered and hold.may_move) or self.rival:
-                if now - self._states.published_at >= self._timeout and self._is_wanted:
+                if self._is_wanted and self._states.waited(now) >= self._timeout:
                     self._fall_silent('time stands still')
                 return
             # The answer has come: the step is taken in the same turn.

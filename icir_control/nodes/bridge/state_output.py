@@ -33,6 +33,7 @@ class StateOutput:
         self.token = ''
         self.published_at = 0.0
         self.repeat_due = 0.0
+        self._held_up = 0.0
         self._is_repeated = False
 
     def open_run(self) -> None:
@@ -46,6 +47,7 @@ class StateOutput:
         world.read(*self._arrays)
         self._publisher.send(world.time_ns)
         self._is_repeated = False
+        self._held_up = 0.0
         self.published_at = now = time.monotonic()
         self.repeat_due = now + REPEAT_PERIOD
 
@@ -58,7 +60,19 @@ class StateOutput:
         Returns:
             Whether this is its first repetition.
         """
+        self._held_up += now - self.repeat_due
         is_first, self._is_repeated = not self._is_repeated, True
         self._publisher.send(self._world.time_ns)
         self.repeat_due = now + REPEAT_PERIOD
         return is_first
+
+    def waited(self, now: float) -> float:
+        """Return how long the present state has waited for its answer [s].
+
+        What this process was late with its repetitions does not count: while it hung or had no
+        processor it heard nobody, and the answer may have been there all the time.
+
+        Args:
+            now: Wall time [s, monotonic].
+        """
+        return min(now, self.repeat_due) - self.published_at - self._held_up
