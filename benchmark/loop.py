@@ -4,6 +4,7 @@ Every way but `composed` runs as two processes, each on a ROS graph of its own:
 
 - `plain`: JointState through `rclpy.spin`, best effort, nothing else done;
 - `raw`: serialised bytes through a wait set, best effort, sent back as they came;
+- `raw_shared`: the same through shared memory, as ROS sets it up by itself;
 - `plain_loop`: bridge and controller in lockstep on the public client library alone, messages
   built and spun as it does;
 - `loop`: bridge and controller in lockstep, as fast as possible: the physics and the control law
@@ -26,25 +27,26 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 
+from ping_pong import PARTS as PING_PONG
+from ping_pong import PATIENCE, Meter
+
 WAYS = {
     'plain': 'bare ping-pong, rclpy.spin',
     'raw': 'bare ping-pong, wait set and raw messages',
+    'raw_shared': 'the same through shared memory',
     'plain_loop': 'lockstep loop, rclpy.spin',
     'loop': 'lockstep loop, physics and control',
     'composed': 'the same in one process',
     'raw, one processor': 'bare ping-pong, raw, on one processor',
     'loop, one processor': 'lockstep loop on one processor',
 }
-NAMES = [f'joint_{i}' for i in range(1, 7)]
 QUIET = ('--ros-args', '--log-level', 'error')
 BRIDGE = 'mujoco_bridge'
 FAST = (
     *('--ros-args', '-p', f'{BRIDGE}:viewer:=none'),
     *('-p', f'{BRIDGE}:real_time_factor:=0.0'),
 )
-WARM_UP = 300  # round trips or ticks that are not measured
 _FIRST_DOMAIN = 90
-_PATIENCE = 120.0  # s until the other process must have answered
 
 
 def main() -> None:
@@ -97,7 +99,7 @@ def measure(way: str, seconds: float) -> float:
         answerers = [start(part, subprocess.DEVNULL) for part in PARTS if part == f'{kind}_answer']
         asker = start(f'{kind}_ask', subprocess.PIPE)
     try:
-        out, _ = asker.communicate(timeout=_PATIENCE + 10 * seconds)
+        out, _ = asker.communicate(timeout=PATIENCE + 10 * seconds)
     finally:
         for answerer in answerers:
             answerer.kill()  # it holds nothing, and must not keep the others waiting
@@ -119,143 +121,6 @@ def kept_to_one_processor(is_kept: bool) -> Iterator[None]:
         os.sched_setaffinity(0, allowed)
 
 
-class Meter:
-    """Counts round trips after the warm-up, for a while."""
-
-    def __init__(self, seconds: float) -> None:
-        self._seconds = seconds
-        self._count = 0
-        self._begin = self._end = 0.0
-
-    def tick(self) -> bool:
-        """Count one; whether that was the last."""
-        self._count += 1
-        if self._count == WARM_UP:
-            self._begin = time.perf_counter()
-            self._end = self._begin + self._seconds
-        if self._count <= WARM_UP or (self._count & 15) or time.perf_counter() < self._end:
-            return False
-        rate = (self._count - WARM_UP) / (time.perf_counter() - self._begin)
-        print(f'{rate:.1f}', flush=True)
-        return True
-
-
-def sample_message() -> object:
-    """Return a state of the arm."""
-    from sensor_msgs.msg import JointState
-
-    message = JointState(name=NAMES)
-    message.header.frame_id = '0123456789abcdef'
-    message.position = message.velocity = message.effort = [0.1] * len(NAMES)
-    return message
-
-
-def qualities() -> tuple[object, object]:
-    """Return how the hot topics are published and subscribed to."""
-    from rclpy.qos import QoSProfile, ReliabilityPolicy
-
-    return (
-        QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE),
-        QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT),
-    )
-
-
-def plain_ask(seconds: float) -> None:
-    """Send a message at every answer, through the executor."""
-    import rclpy
-    from sensor_msgs.msg import JointState
-
-    rclpy.init(args=[])
-    node = rclpy.create_node('ask')
-    published, subscribed = qualities()
-    publisher = node.create_publisher(JointState, 'there', published)
-    message, meter, done = sample_message(), Meter(seconds), rclpy.Future()
-
-    def answer(_: JointState) -> None:
-        if meter.tick():
-            done.set_result(True)
-        publisher.publish(message)
-
-    node.create_subscription(JointState, 'back', answer, subscribed)
-    # The first ones are lost until both have found each other.
-    kick = node.create_timer(0.1, lambda: publisher.publish(message))
-    _spin_until_answered(node, meter)
-    kick.cancel()
-    rclpy.spin_until_future_complete(node, done)
-
-
-def _spin_until_answered(node: object, meter: Meter) -> None:
-    import rclpy
-
-    end = time.monotonic() + _PATIENCE
-    while not meter._count:
-        if time.monotonic() > end:
-            raise SystemExit('no answer')
-        rclpy.spin_once(node, timeout_sec=0.1)
-
-
-def plain_answer(_: float) -> None:
-    """Send every message back, through the executor."""
-    import rclpy
-    from rclpy.executors import ExternalShutdownException
-    from sensor_msgs.msg import JointState
-
-    rclpy.init(args=[])
-    node = rclpy.create_node('answer')
-    published, subscribed = qualities()
-    publisher = node.create_publisher(JointState, 'back', published)
-    node.create_subscription(JointState, 'there', publisher.publish, subscribed)
-    try:
-        rclpy.spin(node)
-    except ExternalShutdownException:
-        return
-
-
-def raw_side(own: str, other: str, react: Callable, kick: Callable | None) -> None:
-    """Take serialised messages from a wait set and have something done with each."""
-    import rclpy
-    from rclpy.impl.implementation_singleton import rclpy_implementation
-    from sensor_msgs.msg import JointState
-
-    rclpy.init(args=[])
-    node = rclpy.create_node(own)
-    published, subscribed = qualities()
-    publisher = node.create_publisher(JointState, own, published)
-    subscription = node.create_subscription(
-        JointState, other, lambda message: None, subscribed, raw=True
-    )
-    send, handle = publisher.handle.publish_raw, subscription.handle
-    wait_set = rclpy_implementation.WaitSet(1, 0, 0, 0, 0, 0, node.context.handle)
-    while rclpy.ok():
-        wait_set.clear_entities()
-        wait_set.add_subscription(handle)
-        wait_set.wait(100_000_000)
-        taken = handle.take_message(JointState, True)
-        if taken is None:
-            if kick is not None:
-                kick(send)
-        elif react(send, taken[0]):
-            return
-
-
-def raw_ask(seconds: float) -> None:
-    """Send bytes at every answer, through a wait set."""
-    from rclpy.serialization import serialize_message
-
-    raw, meter = serialize_message(sample_message()), Meter(seconds)
-
-    def react(send: Callable, _: bytes) -> bool:
-        send(raw)
-        return meter.tick()
-
-    raw_side('there', 'back', react, kick=lambda send: send(raw))
-
-
-def raw_answer(_: float) -> None:
-    """Send all bytes back, through a wait set."""
-    raw_side('back', 'there', lambda send, raw: send(raw), kick=None)
-
-
 class StopAfter:
     """Stands for a request to stop: made when enough steps were taken."""
 
@@ -263,7 +128,7 @@ class StopAfter:
         self._meter = Meter(seconds)
         self._steps = steps
         self._seen = 0
-        self._patience = time.monotonic() + _PATIENCE
+        self._patience = time.monotonic() + PATIENCE
 
     def defer(self) -> None:
         """Nothing interrupts."""
@@ -280,11 +145,10 @@ class StopAfter:
 
 def loop_ask(seconds: float) -> None:
     """Run the bridge for a while."""
-    import rclpy
-
     from icir_control.nodes.bridge.node import MujocoBridge
+    from icir_control.nodes.process import init_ros
 
-    rclpy.init(args=['bridge', *FAST])
+    init_ros(['bridge', *FAST])
     bridge = MujocoBridge()
     bridge.run(StopAfter(seconds, lambda: bridge.steps))
     bridge.close()
@@ -321,21 +185,17 @@ def plain_loop_answer(seconds: float) -> None:
 
 def composed_ask(seconds: float) -> None:
     """Run bridge and controller in this process for a while."""
-    import rclpy
-
     from icir_control.nodes.composed.nodes import ComposedNodes
+    from icir_control.nodes.process import init_ros
 
-    rclpy.init(args=['composed', *FAST, '--log-level', 'error'])
+    init_ros(['composed', *FAST, '--log-level', 'error'])
     nodes = ComposedNodes()
     nodes.run(StopAfter(seconds, lambda: nodes.steps))
     nodes.close()
 
 
 PARTS: dict[str, Callable[[float], None]] = {
-    'plain_ask': plain_ask,
-    'plain_answer': plain_answer,
-    'raw_ask': raw_ask,
-    'raw_answer': raw_answer,
+    **PING_PONG,
     'plain_loop_ask': plain_loop_ask,
     'plain_loop_answer': plain_loop_answer,
     'loop_ask': loop_ask,

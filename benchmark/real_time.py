@@ -58,16 +58,15 @@ class Diary:
 
 def measure(seconds: float) -> Diary:
     """Run bridge and controller for a while."""
-    import rclpy
-
     from icir_control.nodes.bridge.node import MujocoBridge
+    from icir_control.nodes.process import init_ros
 
     controller = subprocess.Popen(
         [sys.executable, str(LOOP), '--part', 'loop_answer'], stdout=subprocess.DEVNULL
     )
     try:
         parameters = (part for one in PARAMETERS for part in ('-p', f'mujoco_bridge:{one}'))
-        rclpy.init(args=['bridge', '--ros-args', '--log-level', 'error', *parameters])
+        init_ros(['bridge', '--ros-args', '--log-level', 'error', *parameters])
         bridge = MujocoBridge()
         diary = Diary(bridge, seconds)
         bridge.run(diary)

@@ -4,11 +4,10 @@ The rule is that of the DDS interoperability wire protocol (DDSI-RTPS 2.2, secti
 domain has its block of ports, and each process of a domain takes the next free pair in it.
 """
 
-import os
 import socket
 
 from icir_control.errors import ConfigurationError
-from icir_control.nodes.discovery import DISCOVERY_RANGE
+from icir_control.nodes.discovery import is_kept_to_this_machine
 
 _FIRST, _PER_DOMAIN = 7400, 250
 _FIRST_PAIR, _PAIR = 10, 2
@@ -38,7 +37,7 @@ def check_ports(domain: int) -> None:
     Raises:
         ConfigurationError: All ports are taken.
     """
-    most = _MOST_LOCAL if os.environ.get(DISCOVERY_RANGE) == 'LOCALHOST' else _MOST
+    most = _MOST_LOCAL if is_kept_to_this_machine() else _MOST
     first = _FIRST + _PER_DOMAIN * domain + _FIRST_PAIR
     for port in range(first, min(first + most * _PAIR, _LAST), _PAIR):
         if _is_free(port) and _is_free(port + 1):

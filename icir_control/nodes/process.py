@@ -14,7 +14,7 @@ from rclpy.signals import SignalHandlerOptions
 from rclpy.utilities import remove_ros_args
 
 from icir_control.errors import ConfigurationError, IcirError
-from icir_control.nodes.discovery import announce_often
+from icir_control.nodes.discovery import configure_fast_dds
 from icir_control.nodes.parameter_files import readable_parameters
 from icir_control.nodes.ports import check_ports
 from icir_control.nodes.stop_request import StopRequest
@@ -26,7 +26,7 @@ PATIENCE = 1.5
 """How long a node's start may go on after a request to stop [s of wall time]."""
 
 _FILES = 64  # that may be open; a running node has 22, and starting takes more
-_OWN_PORTS = 'fastrtps'  # the middleware that goes on without a port, deaf
+_FAST_DDS = 'fastrtps'  # as the middleware calls itself; without a port it goes on, deaf
 
 
 @contextmanager
@@ -119,7 +119,8 @@ def init_ros(arguments: Sequence[str] = ()) -> None:
     Args:
         arguments: Command line arguments with the program's name.
     """
-    announce_often()
+    if _FAST_DDS in rclpy.get_rmw_implementation_identifier():
+        configure_fast_dds()
     # The wait of a process that ROS shuts down from a signal handler fails in its middle.
     rclpy.init(
         args=[*arguments, *_log_arguments()], signal_handler_options=SignalHandlerOptions.NO
@@ -164,7 +165,7 @@ def _start_ros(arguments: list[str]) -> None:
             init_ros(readable)
         except (RuntimeError, ValueError) as error:
             raise ConfigurationError(_words_of(error)) from error
-    if _OWN_PORTS in rclpy.get_rmw_implementation_identifier():
+    if _FAST_DDS in rclpy.get_rmw_implementation_identifier():
         check_ports(rclpy.get_default_context().get_domain_id())
 
 
