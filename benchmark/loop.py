@@ -27,8 +27,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 
-from ping_pong import PARTS as PING_PONG
-from ping_pong import PATIENCE, Meter
+from _ping_pong import PARTS as PING_PONG
+from _ping_pong import PATIENCE, Meter
 
 WAYS = {
     'plain': 'bare ping-pong, rclpy.spin',
