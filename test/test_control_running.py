@@ -201,3 +201,15 @@ def test_a_measured_wrench_that_stops_coming_counts_no_more():
     loop.controller.set_measured_wrench(Force(np.array([0.0, 0.0, 5.0]), np.zeros(3)))
     loop.run(3000)
     np.testing.assert_allclose(loop.placement.translation, before, atol=1e-4)
+
+
+def test_a_wrench_that_was_measured_before_a_new_start_counts_no_more():
+    loop = ClosedLoop(start=HOME, modes__impedance__inertia=[5.0] * 3 + [0.1] * 3)
+    loop.go('impedance', 0.2)
+    before = loop.placement.translation
+    # A run that had come further: by its time the wrench holds for 100 s of this one.
+    loop.controller.restart(loop.time + 100.0, loop.q, loop.v)
+    loop.controller.set_measured_wrench(Force(np.array([0.0, 0.0, 5.0]), np.zeros(3)))
+    loop.controller.restart(loop.time, loop.q, loop.v)
+    loop.go('impedance', 3.0)
+    np.testing.assert_allclose(loop.placement.translation, before, atol=1e-4)

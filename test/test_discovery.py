@@ -149,6 +149,21 @@ def test_the_profile_goes_by_what_the_user_has_set(monkeypatch, reach, peers, tr
     assert is_kept_to_this_machine() is (reach == 'LOCALHOST')
 
 
+@pytest.mark.parametrize('reach', ['LOCALHOST', 'SUBNET'])
+def test_a_process_that_another_one_starts_reaches_as_far(monkeypatch, reach):
+    monkeypatch.setenv(PROFILE, '')
+    monkeypatch.setenv(REACH, reach)
+    configure_fast_dds()
+    inherited = {name: os.environ[name] for name in (PROFILE, REACH)}
+    configure_fast_dds()
+    assert {name: os.environ[name] for name in (PROFILE, REACH)} == inherited
+    # The demo keeps each of its runs to this machine.
+    monkeypatch.setenv(REACH, 'LOCALHOST')
+    configure_fast_dds()
+    assert Path(os.environ[PROFILE]).name == 'fast_dds_this_machine.xml'
+    assert os.environ[REACH] == 'SYSTEM_DEFAULT'
+
+
 def test_a_profile_in_the_folder_is_left_alone(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv(PROFILE, '')

@@ -89,7 +89,7 @@ class Engine:
         self._wrench_until = until
 
     def begin(self, time: float, q: ArrayLike, v: ArrayLike) -> None:
-        """Take the first state of a new start, which no old disturbance, torque or period reaches.
+        """Take the first state of a new start, which nothing measured or learnt before reaches.
 
         The next step of time tells the period; until then the last one stands. The time since
         the last start is none.
@@ -97,6 +97,7 @@ class Engine:
         record = self.record
         self.time, self._period = time, np.nan
         self.measure(time, q, v)
+        self.take_wrench(np.zeros(6), np.inf)
         record.observing = record.has_torque = 0
         record.disturbance[:] = record.compensation[:] = record.learnt_at_rest[:] = 0.0
         record.path = NO_PATH
