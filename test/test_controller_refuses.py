@@ -81,6 +81,8 @@ pytestmark = pytest.mark.timeout(120)  # what is not refused would run on
 def refusal_of(ros_graph, monkeypatch, capfd):
     """Return a function: command line arguments to the one line that the controller ends with."""
     monkeypatch.setenv('ROS_DOMAIN_ID', str(ros_graph.domain))
+    # What it sets for its own process must not outlive the test.
+    monkeypatch.setenv('FASTDDS_DEFAULT_PROFILES_FILE', '')
 
     def run(*arguments: str) -> str:
         status = main(['controller', *arguments])

@@ -17,8 +17,8 @@ SCHEDULE = "schedule:=['0.2 home', '1.0 ready', '2.2 float', '2.5 impedance']"
 END = 3.0  # s
 # Slow enough for the onlooker to see most states of both runs.
 PACE = 1.0
-# What a user sets who wants more than this machine to take part; no shared memory on a cable.
-OPEN = {'ROS_AUTOMATIC_DISCOVERY_RANGE': 'SUBNET', 'FASTDDS_BUILTIN_TRANSPORTS': 'UDPv4'}
+# What a user sets who wants more than this machine to take part.
+OPEN = {'ROS_AUTOMATIC_DISCOVERY_RANGE': 'SUBNET'}
 
 
 class TwoMachines(RosGraph):
