@@ -419,6 +419,55 @@ def test_the_wait_ends_on_time_without_messages(node):
     waiter.close()
 
 
+def test_a_message_that_was_looked_for_is_taken_once(node):
+    publisher = JointStatePublisher(node, 'states', NAMES)
+    subscription = JointStateSubscription(node, 'states', NAMES, ('effort',))
+    assert not subscription.has_arrived()
+    waiter = Waiter(node, [subscription])
+    wait_until(
+        subscription.has_arrived, waiter, lambda: publisher.publish(1, 'run', effort=np.ones(4))
+    )
+    assert subscription.has_arrived(), 'it is still there'
+    assert subscription.take()
+    assert subscription.stamp_ns == 1
+    waiter.close()
+
+
+class Watched(JointStateSubscription):
+    """Counts how often it is looked whether a message has arrived."""
+
+    looks = 0
+
+    def has_arrived(self):
+        self.looks += 1
+        return super().has_arrived()
+
+
+def test_a_node_stays_awake_only_while_messages_come_at_once(node):
+    publisher = JointStatePublisher(node, 'states', NAMES)
+    subscription = Watched(node, 'states', NAMES, ('effort',))
+    waiter = Waiter(node, [subscription])
+
+    def looks(count, publish=lambda: None):
+        """Wait so often; in which of the waits the node stayed awake."""
+        seen = []
+        for _ in range(count):
+            before = subscription.looks
+            publish()
+            now = time.monotonic()
+            waiter.wait(now, now + 1e-3)
+            subscription.take()
+            seen.append(subscription.looks > before)
+        return seen
+
+    # In vain after 1, 3, 7 ... waits without; the waits for slow entities do not count.
+    assert 2 <= sum(looks(250)) <= 7
+    end = time.monotonic() + 60.0
+    while not all(looks(5, lambda: publisher.publish(1, 'run', effort=np.ones(4)))):
+        assert time.monotonic() < end
+    waiter.close()
+
+
 def test_a_client_library_without_the_private_parts_is_enough(node, monkeypatch):
     monkeypatch.setattr(native, 'rclpy_implementation', SimpleNamespace())
     publisher = JointStatePublisher(node, 'states', NAMES)

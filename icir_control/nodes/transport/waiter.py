@@ -15,10 +15,12 @@ SLOW_PERIOD = 0.01
 # How long messages on a hot topic may go before them [s], and how often they are looked at then.
 _SLOW_PATIENCE = 0.1
 _SLOW_RETRY = 2e-3
-# How long a node stays awake before it sleeps [s]. What it has just sent wakes two threads of the
-# other node, one after the other; a processor that falls asleep meanwhile has to be woken for the
-# second, or gets it without its caches: on two processors the loop takes 1.3 to 1.6 times as long.
-LINGER = 30e-6
+# How long a node stays awake and looks for messages before it sleeps [s]. A processor that falls
+# asleep has to be woken, once for each of two threads, by every message: in lockstep at full speed
+# that takes longer than physics and control together.
+LINGER = 100e-6
+# After staying awake in vain a node sleeps at once 1, 3, 7 ... at most so many times.
+_MOST_RESTS = 1023
 _NANOSECONDS = 1e9
 _SLOW_KINDS = ('service', 'client', 'timer', 'guard_condition')
 
@@ -57,8 +59,7 @@ class Waiter:
         self._is_native = all(subscription.is_native for subscription in self._subscriptions)
         self.slow_due = 0.0
         self._put_off_until = 0.0
-        # On one processor the other node could not run meanwhile.
-        self._linger = LINGER if _count_processors() > 1 else 0.0
+        self._rests = self._vain = 0
         if self._is_native:
             self._handles = [s.subscription.handle for s in self._subscriptions]
             hot = rclpy_implementation.WaitSet(
@@ -84,8 +85,11 @@ class Waiter:
         slow_due = self.slow_due
         if now < slow_due:
             end = until if until < slow_due else slow_due
-            awake = min(now + self._linger, end)
-            while now < awake:
+            if self._rests:
+                self._rests -= 1
+            elif self._has_lingered(now, end):
+                return
+            else:
                 now = time.monotonic()
             left = end - now
             self._clear()
@@ -97,6 +101,25 @@ class Waiter:
             self._wait_all(max(until - now, 0.0))
         else:
             self._executor.spin_once(max(until - now, 0.0))
+
+    def _has_lingered(self, now: float, until: float) -> bool:
+        """Stay awake for a moment; return whether a message came meanwhile.
+
+        The threads of the middleware that bring the message need a processor, and so may the
+        other node: both get this one. Where somebody else wants it all the time, that takes
+        milliseconds; where messages come once in a millisecond, none comes in so short a moment.
+        In both cases it is not tried again for a while.
+        """
+        awake = min(now + LINGER, until)
+        while now < awake:
+            for subscription in self._subscriptions:
+                if subscription.has_arrived():
+                    self._vain >>= 1
+                    return True
+            os.sched_yield()
+            now = time.monotonic()
+        self._rests = self._vain = min(2 * self._vain + 1, _MOST_RESTS)
+        return False
 
     def serve_until(self, is_done: Callable[[], bool]) -> None:
         """Run callbacks of the node, those that were suspended first, until a condition holds.
@@ -154,10 +177,3 @@ class Waiter:
             self._executor.spin_once(0.0)
         else:
             self.slow_due = now + _SLOW_RETRY
-
-
-def _count_processors() -> int:
-    """Return how many processors this process may run on."""
-    if hasattr(os, 'sched_getaffinity'):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
