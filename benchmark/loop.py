@@ -52,8 +52,8 @@ _FIRST_DOMAIN = 90
 def main() -> None:
     """Measure and print the table, or play one part of it."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument('--rounds', type=int, default=3, help='how often each way is measured')
-    parser.add_argument('--seconds', type=float, default=3.0, help='length of one measurement')
+    parser.add_argument('--rounds', type=int, default=5, help='how often each way is measured')
+    parser.add_argument('--seconds', type=float, default=2.0, help='length of one measurement')
     parser.add_argument('--json', action='store_true', help='print one JSON object instead')
     parser.add_argument('--part', choices=PARTS, help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -70,7 +70,7 @@ def main() -> None:
 def report(rates: dict[str, list[float]], *, as_json: bool) -> None:
     """Print the median rates and the ratios that have bounds."""
     median = {way: statistics.median(values) for way, values in rates.items()}
-    ratios = {way: median['loop'] / median[way] for way in ('plain', 'raw')}
+    ratios = {way: median['loop'] / median[way] for way in ('plain', 'raw', 'raw_shared')}
     composed = median['composed'] / median['loop']
     if as_json:
         result = {'rates_hz': median, 'loop_ratio_to': ratios, 'composed_ratio_to_loop': composed}
