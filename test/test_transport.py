@@ -424,12 +424,16 @@ def test_a_message_that_was_looked_for_is_taken_once(node):
     subscription = JointStateSubscription(node, 'states', NAMES, ('effort',))
     assert not subscription.has_arrived()
     waiter = Waiter(node, [subscription])
-    wait_until(
-        subscription.has_arrived, waiter, lambda: publisher.publish(1, 'run', effort=np.ones(4))
-    )
-    assert subscription.has_arrived(), 'it is still there'
-    assert subscription.take()
-    assert subscription.stamp_ns == 1
+    wait_until(lambda: publisher.subscribers, waiter)
+    for stamp in range(1, 20):
+        publisher.publish(stamp, 'run', effort=np.full(4, stamp))
+        wait_until(subscription.has_arrived, waiter)
+        assert subscription.has_arrived(), 'it is still there'
+        assert subscription.take()
+        assert subscription.stamp_ns == stamp
+        assert subscription.effort.tolist() == [stamp] * 4
+        assert not subscription.has_arrived()
+        assert not subscription.take()
     waiter.close()
 
 
