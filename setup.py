@@ -21,6 +21,7 @@ ROS = [
 TEST = [
     'hypothesis',
     'import-linter',
+    'mypy',
     'pytest',
     'pytest-timeout',
     'pytest-xdist',
@@ -39,6 +40,7 @@ setup(
     maintainer='The icir_control authors',
     maintainer_email='maintainers@icir-control.example',
     packages=find_packages(include=[PACKAGE, f'{PACKAGE}.*']),
+    package_data={PACKAGE: ['py.typed']},
     python_requires='>=3.11',
     install_requires=[
         'setuptools',
