@@ -5,8 +5,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from icir_control.dynamics.frames import Frame, FrameType
-from icir_control.dynamics.joints import Joint, JointKind
+from icir_control.dynamics.joints import Frame, FrameType, Joint, JointKind
 from icir_control.dynamics.model import Model
 from icir_control.errors import InvalidValueError, ModelError, UnknownNameError
 from icir_control.spatial import SE3, Inertia

@@ -4,22 +4,24 @@ import numpy as np
 
 from icir_control.compiled import inlined
 from icir_control.dynamics.kernels import layout as at
-from icir_control.dynamics.kernels.blocks import gravity_field, matrix_of, rows_of
-from icir_control.dynamics.kernels.checks import is_configuration, is_velocity
+from icir_control.dynamics.kernels.checked import CheckedKernel, is_configuration, is_velocity
 from icir_control.dynamics.kernels.composite import (
     add_composite_to_parent,
     composite_momentum,
+    inertia_in_world,
     place_with_inertia,
 )
-from icir_control.dynamics.kernels.entrance import Entry
-from icir_control.dynamics.kernels.forward import move, place, prepare
-from icir_control.dynamics.kernels.inertia import inertia_in_world, momentum
+from icir_control.dynamics.kernels.forward import move, place, take_configuration
+from icir_control.dynamics.kernels.layout import gravity_field, matrix_of, rows_of
 from icir_control.dynamics.kernels.vector import (
+    Vector,
     apply_transposed,
     cross,
     dot,
+    dot_spatial,
     load,
     load_matrix,
+    momentum,
     scale,
     store,
     subtract,
@@ -35,7 +37,15 @@ def _collect(buffer: np.ndarray, q: np.ndarray) -> np.ndarray:
     return rows
 
 
-@Entry
+@inlined
+def _write_center(buffer: np.ndarray, rows: np.ndarray) -> Vector:
+    """Fill the centre of mass of the whole, and return it."""
+    c = scale(1.0 / rows[0, at.COMPOSITE], load(rows, 0, at.COMPOSITE + 1))
+    store(matrix_of(buffer, at.H_COM, rows.shape[0], 3), 0, 0, c)
+    return c
+
+
+@CheckedKernel
 def centers_of_mass(buffer: np.ndarray, q: np.ndarray) -> int:
     """Fill the centre of mass of all beyond each row, in the row's frame."""
     if not is_configuration(buffer, q):
@@ -50,7 +60,7 @@ def centers_of_mass(buffer: np.ndarray, q: np.ndarray) -> int:
     return 0
 
 
-@Entry
+@CheckedKernel
 def com_jacobian(buffer: np.ndarray, q: np.ndarray) -> int:
     """Fill Jcom, with dc/dt = Jcom v, and the centre of mass of the whole."""
     if not is_configuration(buffer, q):
@@ -59,9 +69,7 @@ def com_jacobian(buffer: np.ndarray, q: np.ndarray) -> int:
     nv = rows.shape[0] - 1
     jacobian = matrix_of(buffer, at.H_JCOM, 3, nv)
     share = 1.0 / rows[0, at.COMPOSITE]
-    store(
-        matrix_of(buffer, at.H_COM, nv + 1, 3), 0, 0, scale(share, load(rows, 0, at.COMPOSITE + 1))
-    )
+    _write_center(buffer, rows)
     for k in range(1, nv + 1):
         # m dc/dt is the linear momentum: the linear part of F_k
         linear, _ = composite_momentum(rows, k)
@@ -74,8 +82,7 @@ def _write_map(buffer: np.ndarray, rows: np.ndarray) -> np.ndarray:
     """Fill the centroidal map, and return it: F_k at the centre of mass, world axes."""
     nv = rows.shape[0] - 1
     Ag = matrix_of(buffer, at.H_AG, 6, nv)
-    c = scale(1.0 / rows[0, at.COMPOSITE], load(rows, 0, at.COMPOSITE + 1))
-    store(matrix_of(buffer, at.H_COM, nv + 1, 3), 0, 0, c)
+    c = _write_center(buffer, rows)
     for k in range(1, nv + 1):
         linear, angular = composite_momentum(rows, k)
         Ag[0, k - 1], Ag[1, k - 1], Ag[2, k - 1] = linear
@@ -84,7 +91,7 @@ def _write_map(buffer: np.ndarray, rows: np.ndarray) -> np.ndarray:
     return Ag
 
 
-@Entry
+@CheckedKernel
 def centroidal_map(buffer: np.ndarray, q: np.ndarray) -> int:
     """Fill Ag (Orin, Goswami & Lee 2013) and the centre of mass of the whole."""
     if not is_configuration(buffer, q):
@@ -93,7 +100,7 @@ def centroidal_map(buffer: np.ndarray, q: np.ndarray) -> int:
     return 0
 
 
-@Entry
+@CheckedKernel
 def centroidal_momentum(buffer: np.ndarray, q: np.ndarray, v: np.ndarray) -> int:
     """Fill Ag and hg = Ag v."""
     if not is_configuration(buffer, q):
@@ -110,35 +117,33 @@ def centroidal_momentum(buffer: np.ndarray, q: np.ndarray, v: np.ndarray) -> int
     return 0
 
 
-@Entry
+@CheckedKernel
 def kinetic_energy(buffer: np.ndarray, q: np.ndarray, v: np.ndarray) -> int:
     """Write the kinetic energy, the sum of v . Y v / 2 over the bodies, into the header."""
     if not is_configuration(buffer, q):
         return 1
     if not is_velocity(buffer, v):
         return 2
-    rows, circle = rows_of(buffer), prepare(buffer, q)
+    rows, coordinates = rows_of(buffer), take_configuration(buffer, q)
     energy = 0.0
     for k in range(1, rows.shape[0]):
-        R, p = place(rows, k, q, circle)
-        linear, angular, _, _ = move(rows, k, v[k - 1])
-        m, s, I = inertia_in_world(rows, k, R, p)
-        h_linear, h_angular = momentum(m, s, I, linear, angular)
-        energy += 0.5 * (dot(linear, h_linear) + dot(angular, h_angular))
+        R, p = place(rows, k, coordinates)
+        twist, _ = move(rows, k, v[k - 1])
+        energy += 0.5 * dot_spatial(twist, momentum(inertia_in_world(rows, k, R, p), twist))
     buffer[at.H_ENERGY] = energy
     return 0
 
 
-@Entry
+@CheckedKernel
 def potential_energy(buffer: np.ndarray, q: np.ndarray) -> int:
     """Write the potential energy, minus the sum of m c . field, into the header."""
     if not is_configuration(buffer, q):
         return 1
-    rows, circle = rows_of(buffer), prepare(buffer, q)
+    rows, coordinates = rows_of(buffer), take_configuration(buffer, q)
     field = gravity_field(buffer)
     energy = 0.0
     for k in range(1, rows.shape[0]):
-        R, p = place(rows, k, q, circle)
+        R, p = place(rows, k, coordinates)
         _, s, _ = inertia_in_world(rows, k, R, p)
         energy -= dot(s, field)
     buffer[at.H_ENERGY] = energy

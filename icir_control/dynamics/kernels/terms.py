@@ -4,7 +4,18 @@ import numpy as np
 
 from icir_control.compiled import inlined, kernel
 from icir_control.dynamics.kernels import layout as at
-from icir_control.dynamics.kernels.blocks import (
+from icir_control.dynamics.kernels.checked import CheckedKernel, is_configuration, is_velocity
+from icir_control.dynamics.kernels.composite import (
+    add_composite_to_parent,
+    clear_world,
+    gravity_of_row,
+    inertia_in_world,
+    write_mass_row,
+)
+from icir_control.dynamics.kernels.forward import move, place, take_configuration
+from icir_control.dynamics.kernels.frames import write_frame_terms
+from icir_control.dynamics.kernels.inverse import add_wrench_to_parent, torque_of_row
+from icir_control.dynamics.kernels.layout import (
     gravity_field,
     gravity_of,
     mass_matrix_of,
@@ -12,32 +23,20 @@ from icir_control.dynamics.kernels.blocks import (
     rows_of,
     view,
 )
-from icir_control.dynamics.kernels.checks import is_configuration, is_velocity
-from icir_control.dynamics.kernels.composite import (
-    add_composite_to_parent,
-    clear_world,
-    gravity_of_row,
-    write_mass_row,
-)
-from icir_control.dynamics.kernels.entrance import Entry
-from icir_control.dynamics.kernels.forward import move, place, prepare
-from icir_control.dynamics.kernels.frames import write_frame_terms
-from icir_control.dynamics.kernels.inertia import force, inertia_in_world, store_composite
-from icir_control.dynamics.kernels.inverse import add_wrench_to_parent, store_wrench, torque_of_row
+from icir_control.dynamics.kernels.vector import body_force, store_inertia, store_spatial
 
 
 @inlined
-def write_terms(buffer: np.ndarray, q: np.ndarray, v: np.ndarray) -> None:
+def _write_terms(buffer: np.ndarray, q: np.ndarray, v: np.ndarray) -> None:
     """Do what `terms` does, as a part of the kernel that calls it."""
-    rows, circle = rows_of(buffer), prepare(buffer, q)
+    rows, coordinates = rows_of(buffer), take_configuration(buffer, q)
     clear_world(rows)
     for k in range(1, rows.shape[0]):
-        R, p = place(rows, k, q, circle)
-        v_linear, v_angular, a_linear, a_angular = move(rows, k, v[k - 1])
-        m, s, I = inertia_in_world(rows, k, R, p)
-        store_composite(rows, k, m, s, I)
-        linear, angular = force(m, s, I, v_linear, v_angular, a_linear, a_angular)
-        store_wrench(rows, k, linear, angular)
+        R, p = place(rows, k, coordinates)
+        twist, acceleration = move(rows, k, v[k - 1])
+        Y = inertia_in_world(rows, k, R, p)
+        store_inertia(rows, k, at.COMPOSITE, Y)
+        store_spatial(rows, k, at.WRENCH, body_force(Y, twist, acceleration))
 
     M, nle, g = mass_matrix_of(buffer), nle_of(buffer), gravity_of(buffer)
     field = gravity_field(buffer)
@@ -72,15 +71,15 @@ def terms(buffer: np.ndarray, q: np.ndarray, v: np.ndarray) -> None:
         q: (nq,) configuration.
         v: (nv,) velocity.
     """
-    write_terms(buffer, q, v)
+    _write_terms(buffer, q, v)
 
 
-@Entry
+@CheckedKernel
 def all_terms(buffer: np.ndarray, q: np.ndarray, v: np.ndarray) -> int:
     """Check q and v, then do what `terms` does; return 0, or which of them is wrong."""
     if not is_configuration(buffer, q):
         return 1
     if not is_velocity(buffer, v):
         return 2
-    write_terms(buffer, q, v)
+    _write_terms(buffer, q, v)
     return 0

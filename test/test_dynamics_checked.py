@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 from icir_control.compiled import JIT_DISABLED
-from icir_control.dynamics.kernels.entrance import Entry
+from icir_control.dynamics.kernels import CheckedKernel
 
 
 class Level(IntEnum):
     HIGH = 7
 
 
-@Entry
+@CheckedKernel
 def weigh(vector, table, number, out):
     for i in range(table.shape[0]):
         out[i] = 0.0
@@ -134,7 +134,7 @@ def test_arguments_are_borrowed(call):
 
 
 def test_nothing_is_compiled_by_the_way():
-    entry = Entry(weigh._function if JIT_DISABLED else weigh._function.py_func)
+    entry = CheckedKernel(weigh._function if JIT_DISABLED else weigh._function.py_func)
     with pytest.raises(TypeError, match='not compiled'):
         entry.call(np.ones(2), np.ones((2, 2)), 1, np.ones(2))
     with pytest.raises(TypeError):
@@ -166,4 +166,4 @@ def test_compiled_entrances_are_kept_on_disk(tmp_path):
     first, again = run(), run()
     assert first == again
     names = {path.name.partition('-')[0] for path in again[1]}
-    assert {'forward.placements', 'queries.frame_pose'} <= names
+    assert {'forward.placements', 'frames.frame_pose'} <= names
