@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from icir_control.dynamics.call import check_pair, compute, compute2, compute3, run_carefully
 from icir_control.dynamics.kernels import (
@@ -28,6 +27,7 @@ from icir_control.dynamics.kernels.terms import all_terms
 from icir_control.dynamics.model import Data, Model
 from icir_control.errors import InvalidValueError
 from icir_control.spatial import Force
+from icir_control.spatial.arrays import Array
 
 ExternalForces = Sequence[Force] | Mapping[int, Force]
 """Forces on joints' bodies, each in its joint's frame: one for every joint, the universe first,
@@ -73,25 +73,25 @@ def forward_kinematics(model: Model, data: Data, q: Any, v: Any = None, a: Any =
         compute3(forward.accelerations, model, data, q, v, a)
 
 
-def crba(model: Model, data: Data, q: Any) -> NDArray[np.float64]:
+def crba(model: Model, data: Data, q: Any) -> Array:
     """Return the mass matrix `data.M` (nv, nv), symmetric, by composite inertias."""
     compute(composite.mass_matrix, model, data, q)
     return data.M
 
 
-def minverse(model: Model, data: Data, q: Any) -> NDArray[np.float64]:
+def minverse(model: Model, data: Data, q: Any) -> Array:
     """Return the inverse of the mass matrix, `data.Minv` (nv, nv); `data.M` is filled too."""
     compute(composite.inverse_mass_matrix, model, data, q)
     return data.Minv
 
 
-def gravity_torque(model: Model, data: Data, q: Any) -> NDArray[np.float64]:
+def gravity_torque(model: Model, data: Data, q: Any) -> Array:
     """Return the torque `data.g` (nv,) that holds the model still at q."""
     compute(composite.gravity_torque, model, data, q)
     return data.g
 
 
-def nonlinear_effects(model: Model, data: Data, q: Any, v: Any) -> NDArray[np.float64]:
+def nonlinear_effects(model: Model, data: Data, q: Any, v: Any) -> Array:
     """Return `data.nle` = C(q, v) v + g(q), (nv,): the torque at ddq = 0."""
     compute2(inverse.nonlinear_effects, model, data, q, v)
     return data.nle
@@ -104,7 +104,7 @@ def rnea(
     v: Any,
     a: Any,
     external_forces: ExternalForces | None = None,
-) -> NDArray[np.float64]:
+) -> Array:
     """Return the torque `data.tau` (nv,) for an acceleration: tau = M a + nle - J^T f.
 
     Fills `data.f` too, the force through each joint. Recursive Newton-Euler algorithm.
@@ -131,7 +131,7 @@ def aba(
     v: Any,
     tau: Any,
     external_forces: ExternalForces | None = None,
-) -> NDArray[np.float64]:
+) -> Array:
     """Return the acceleration `data.ddq` (nv,) under a torque: M ddq = tau - nle + J^T f.
 
     Articulated-body algorithm; it fills nothing but `data.ddq`.
@@ -154,7 +154,7 @@ def aba(
     return data.ddq
 
 
-def center_of_mass(model: Model, data: Data, q: Any) -> NDArray[np.float64]:
+def center_of_mass(model: Model, data: Data, q: Any) -> Array:
     """Return the centre of mass of the whole in the world, `data.com[0]` (3,) [m].
 
     `data.com[i]` is that of the subtree beyond joint i, in the joint's frame. The links that are
@@ -164,19 +164,19 @@ def center_of_mass(model: Model, data: Data, q: Any) -> NDArray[np.float64]:
     return data.whole_com
 
 
-def center_of_mass_jacobian(model: Model, data: Data, q: Any) -> NDArray[np.float64]:
+def center_of_mass_jacobian(model: Model, data: Data, q: Any) -> Array:
     """Return `data.Jcom` (3, nv): the velocity of the whole's centre of mass is Jcom v."""
     compute(centroidal.com_jacobian, model, data, q)
     return data.Jcom
 
 
-def centroidal_map(model: Model, data: Data, q: Any) -> NDArray[np.float64]:
+def centroidal_map(model: Model, data: Data, q: Any) -> Array:
     """Return `data.Ag` (6, nv): the centroidal momentum is Ag v (CCRBA)."""
     compute(centroidal.centroidal_map, model, data, q)
     return data.Ag
 
 
-def centroidal_momentum(model: Model, data: Data, q: Any, v: Any) -> NDArray[np.float64]:
+def centroidal_momentum(model: Model, data: Data, q: Any, v: Any) -> Array:
     """Return `data.hg` (6,): linear momentum, and angular about the centre of mass.
 
     In world axes; `data.Ag` is filled too.
@@ -197,7 +197,7 @@ def potential_energy(model: Model, data: Data, q: Any) -> float:
     return data.buffer.item(at.H_ENERGY)
 
 
-def integrate(model: Model, q: Any, v: Any) -> NDArray[np.float64]:
+def integrate(model: Model, q: Any, v: Any) -> Array:
     """Return the configuration (nq,) that the constant velocity v reaches from q in unit time.
 
     A floating joint moves along a screw, with its twist constant in the body; a quaternion keeps
@@ -218,7 +218,7 @@ def integrate(model: Model, q: Any, v: Any) -> NDArray[np.float64]:
     return out
 
 
-def difference(model: Model, q0: Any, q1: Any) -> NDArray[np.float64]:
+def difference(model: Model, q0: Any, q1: Any) -> Array:
     """Return the velocity (nv,) that leads from q0 to q1 in unit time: integrate's inverse.
 
     Quaternions turn by at most pi.
@@ -272,9 +272,7 @@ def _by_joint(model: Model, external_forces: ExternalForces) -> list[tuple[int, 
     return pairs
 
 
-def _run_on_constants(
-    kernel: CheckedKernel, model: Model, a: Any, b: Any, out: NDArray[np.float64]
-) -> None:
+def _run_on_constants(kernel: CheckedKernel, model: Model, a: Any, b: Any, out: Array) -> None:
     try:
         if kernel.call(model.buffer, a, b, out) == 0:
             return

@@ -4,12 +4,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from icir_control.dynamics.joints import Frame, Joint, JointKind
 from icir_control.dynamics.kernels import layout as at
 from icir_control.spatial import Inertia
-from icir_control.spatial.arrays import cross_matrix
+from icir_control.spatial.arrays import Array, cross_matrix
 
 _X, _Y, _Z = np.eye(3)
 
@@ -57,8 +56,8 @@ def build_buffer(
     joints: Sequence[Joint],
     inertias: Sequence[Inertia],
     frames: Sequence[Frame],
-    gravity: NDArray[np.float64],
-) -> NDArray[np.float64]:
+    gravity: Array,
+) -> Array:
     """Return a buffer with the model's constants in place and zeros where results will be."""
     nq, nv = sum(joint.nq for joint in joints), sum(joint.nv for joint in joints)
     behind = blocks(nq, nv).values()
@@ -94,7 +93,7 @@ def build_buffer(
     return buffer
 
 
-def _rows_of_joint(joint: Joint, parent: int) -> Iterator[NDArray[np.float64]]:
+def _rows_of_joint(joint: Joint, parent: int) -> Iterator[Array]:
     """Yield the constants of each of a joint's rows; `parent` is the row that carries it."""
     first = joint.index_v + 1
     quaternion = joint.kind.has_quaternion
@@ -118,7 +117,7 @@ def _rows_of_joint(joint: Joint, parent: int) -> Iterator[NDArray[np.float64]]:
         yield row
 
 
-def _degrees_of_freedom(joint: Joint) -> list[tuple[int, bool, NDArray[np.float64]]]:
+def _degrees_of_freedom(joint: Joint) -> list[tuple[int, bool, Array]]:
     """Return a joint's rows: how each moves, whether its column is linear, and its axis."""
     slide, turn = (at.PRISMATIC, True), (at.REVOLUTE, False)
     match joint.kind:
@@ -138,10 +137,10 @@ def _degrees_of_freedom(joint: Joint) -> list[tuple[int, bool, NDArray[np.float6
 
 
 def _write_motion(
-    row: NDArray[np.float64],
+    row: Array,
     motion: int,
-    rotation: NDArray[np.float64],
-    axis: NDArray[np.float64],
+    rotation: Array,
+    axis: Array,
 ) -> None:
     """Write what the row's placement is linear in: 1, cos(q), sin(q) and q."""
     if motion != at.REVOLUTE:
@@ -157,12 +156,12 @@ def _write_motion(
     _write(row, at.JOINT_ROTATION_SIN, rotation.dot(cross_matrix(axis)))
 
 
-def _write(row: NDArray[np.float64], column: int, values: NDArray[np.float64]) -> None:
+def _write(row: Array, column: int, values: Array) -> None:
     """Write numbers into a row from a column on."""
     row[column : column + values.size] = values.ravel()
 
 
-def _write_inertia(row: NDArray[np.float64], inertia: Inertia) -> None:
+def _write_inertia(row: Array, inertia: Inertia) -> None:
     row[at.MASS] = inertia.mass
     _write(row, at.COM, inertia.com)
     _write(row, at.INERTIA, inertia.rotational[np.triu_indices(3)])

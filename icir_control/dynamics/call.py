@@ -9,11 +9,11 @@ a microsecond.
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from icir_control.dynamics.kernels import CheckedKernel
 from icir_control.dynamics.model import Data, Model
 from icir_control.errors import InvalidValueError, ModelError
+from icir_control.spatial.arrays import Array
 
 
 def compute(kernel: CheckedKernel, model: Model, data: Data, q: Any) -> None:
@@ -65,9 +65,7 @@ def _compute_carefully(kernel: CheckedKernel, model: Model, data: Data, *vectors
     run_carefully(kernel, model, data.buffer, *vectors)
 
 
-def run_carefully(
-    kernel: CheckedKernel, model: Model, buffer: NDArray[np.float64], *arguments: Any
-) -> None:
+def run_carefully(kernel: CheckedKernel, model: Model, buffer: Array, *arguments: Any) -> None:
     """Convert and check the arguments of a checked kernel, compile it if need be, and run it.
 
     Args:
@@ -101,7 +99,7 @@ def run_carefully(
         raise InvalidValueError(names[wrong - 1], arguments[wrong - 1], expected)
 
 
-def vector(name: str, value: Any, size: int) -> NDArray[np.float64]:
+def vector(name: str, value: Any, size: int) -> Array:
     """Return a float64 array (size,) that a kernel takes.
 
     Raises:

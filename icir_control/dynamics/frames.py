@@ -10,7 +10,6 @@ from enum import IntEnum
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from icir_control.dynamics.call import check_pair
 from icir_control.dynamics.joints import FrameType
@@ -19,6 +18,7 @@ from icir_control.dynamics.kernels import frames as kernels
 from icir_control.dynamics.model import Data, Model
 from icir_control.errors import InvalidValueError, ModelError
 from icir_control.spatial import SE3, Motion
+from icir_control.spatial.arrays import Array
 
 
 class ReferenceFrame(IntEnum):
@@ -89,8 +89,8 @@ def frame_jacobian(
     data: Data,
     frame_id: int,
     reference: ReferenceFrame = LOCAL,
-    out: NDArray[np.float64] | None = None,
-) -> NDArray[np.float64]:
+    out: Array | None = None,
+) -> Array:
     """Return J with twist = J v of a frame; placements must be computed.
 
     Args:
@@ -113,8 +113,8 @@ def frame_jacobian_time_variation(
     data: Data,
     frame_id: int,
     reference: ReferenceFrame = LOCAL,
-    out: NDArray[np.float64] | None = None,
-) -> NDArray[np.float64]:
+    out: Array | None = None,
+) -> Array:
     """Return the time derivative (6, nv) of `frame_jacobian`; twists must be computed."""
     if out is None:
         out = np.empty((6, model.nv))
@@ -126,8 +126,8 @@ def joint_jacobian(
     data: Data,
     joint_id: int,
     reference: ReferenceFrame = LOCAL,
-    out: NDArray[np.float64] | None = None,
-) -> NDArray[np.float64]:
+    out: Array | None = None,
+) -> Array:
     """Return J (6, nv) of a joint's frame; as `frame_jacobian`."""
     try:
         frame_id = model.frame_of_joint[range(model.njoints).index(joint_id)]
@@ -139,7 +139,7 @@ def joint_jacobian(
 
 def _fill(
     kernel: CheckedKernel, model: Model, data: Data, frame_id: Any, reference: Any, out: Any
-) -> NDArray[np.float64]:
+) -> Array:
     """Let a kernel of (buffer, frame, reference, out) write its answer, and return that."""
     if data.model is model:
         try:

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from enum import Enum
 
 import numpy as np
-from numpy.typing import NDArray
 
 from icir_control.spatial import SE3
+from icir_control.spatial.arrays import Array
 
 
 class JointKind(Enum):
@@ -87,11 +87,11 @@ class Joint:
     kind: JointKind
     parent: int
     placement: SE3
-    axis: NDArray[np.float64]
-    lower: NDArray[np.float64]
-    upper: NDArray[np.float64]
-    velocity: NDArray[np.float64]
-    effort: NDArray[np.float64]
+    axis: Array
+    lower: Array
+    upper: Array
+    velocity: Array
+    effort: Array
     actuated: bool
     index_q: int
     index_v: int
@@ -111,14 +111,14 @@ class Joint:
         """The row of the kernels' buffer that carries the joint's body; 0 is the world."""
         return self.index_v + self.nv
 
-    def neutral(self) -> NDArray[np.float64]:
+    def neutral(self) -> Array:
         """Return zeros, or the identity for a quaternion: (nq,)."""
         q = np.zeros(self.nq)
         if self.kind.has_quaternion:
             q[-1] = 1.0
         return q
 
-    def random(self, rng: np.random.Generator) -> NDArray[np.float64]:
+    def random(self, rng: np.random.Generator) -> Array:
         """Return coordinates (nq,) within the limits; without any, within +-1 m or +-pi."""
         reach = np.full(self.nq, np.pi)
         reach[: _LENGTHS.get(self.kind, 0)] = 1.0

@@ -14,9 +14,8 @@ from icir_control.dynamics.joints import Frame, FrameType, Joint
 from icir_control.dynamics.kernels import layout as at
 from icir_control.errors import InvalidValueError, UnknownNameError
 from icir_control.spatial import SE3, Force, Inertia, Motion
-from icir_control.spatial.arrays import freeze
+from icir_control.spatial.arrays import Array, freeze
 
-Array = NDArray[np.float64]
 Value = TypeVar('Value')
 Vector6 = TypeVar('Vector6', Motion, Force)
 

@@ -205,7 +205,9 @@ class _Checker:
                 text = inertia.get(moment)
                 self._fail(where, f'<inertia> has {moment}={text!r}; expected 0 or more')
 
-    def _joint(self, where: str, joint: Any, links: dict, joints: dict) -> None:
+    def _joint(
+        self, where: str, joint: Any, links: dict[str, Any], joints: dict[str, Any]
+    ) -> None:
         kind = joint.get('type')
         if kind not in JOINT_TYPES:
             self._fail(where, f'has type={kind!r}; valid: {", ".join(JOINT_TYPES)}')
@@ -241,7 +243,9 @@ class _Checker:
                 shown = f'lower={limit.get("lower")!r} and upper={limit.get("upper")!r}'
                 self._fail(where, f'<limit> has {shown}; expected lower at most upper')
 
-    def _sensor(self, sensor: Any, target: Any, links: dict, joints: dict) -> None:
+    def _sensor(
+        self, sensor: Any, target: Any, links: dict[str, Any], joints: dict[str, Any]
+    ) -> None:
         where = f'sensor {sensor.get("name")!r} in line {sensor.sourceline}'
         copy = self._copy(sensor, target, ('parent', 'origin'))
         parent = copy.find('parent')
@@ -253,7 +257,7 @@ class _Checker:
         self._link_of(where, parent, links)
         self._origin(where, copy)
 
-    def _link_of(self, where: str, element: Any, links: dict) -> None:
+    def _link_of(self, where: str, element: Any, links: dict[str, Any]) -> None:
         link = element.get('link')
         if link not in links:
             shown = ', '.join(list(links)[:50])

@@ -1,5 +1,6 @@
 """The MuJoCo world: a robot that is read, stepped and pushed, joints by name."""
 
+import logging
 import os
 from typing import Any
 
@@ -8,11 +9,24 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from icir_control.errors import DivergenceError, InvalidValueError, UnknownNameError
-from icir_control.simulation.faults import ACCELERATION, POSITION, VELOCITY, what_diverged
 from icir_control.simulation.forces import ExternalForces
 from icir_control.simulation.joints import LARGEST_INPUT
+from icir_control.simulation.plant import DelayLine, Noise
 from icir_control.simulation.robot import SimulatedRobot
-from icir_control.simulation.signals import DelayLine, Noise
+
+_log = logging.getLogger(__name__)
+
+# MuJoCo prints a warning and writes it to a file in the working directory, unless someone listens.
+if mujoco.get_mju_user_warning() is None:
+    mujoco.set_mju_user_warning(lambda text: _log.warning('MuJoCo: %s', text))
+
+_POSITION = int(mujoco.mjtWarning.mjWARN_BADQPOS)
+_VELOCITY = int(mujoco.mjtWarning.mjWARN_BADQVEL)
+_ACCELERATION = int(mujoco.mjtWarning.mjWARN_BADQACC)
+"""Warnings that mean divergence: their places among MuJoCo's counters."""
+
+# Cause before effect.
+_QUANTITIES = {_POSITION: 'position', _VELOCITY: 'velocity', _ACCELERATION: 'acceleration'}
 
 
 class World(SimulatedRobot):
@@ -148,7 +162,7 @@ class World(SimulatedRobot):
         mujoco.mj_step2(self.model, self.data)
         self._is_prepared = False
         warnings = self._warnings
-        if warnings[ACCELERATION] or warnings[VELOCITY] or warnings[POSITION]:
+        if warnings[_ACCELERATION] or warnings[_VELOCITY] or warnings[_POSITION]:
             self._diverge()
         self.steps += 1
         self.time_ns += self.timestep_ns
@@ -225,7 +239,7 @@ class World(SimulatedRobot):
         Raises:
             DivergenceError: Always.
         """
-        joint, quantity = what_diverged(self.model, self.data)
+        joint, quantity = _what_diverged(self.model, self.data)
         self._qpos[:], self._qvel[:] = self._good_position, self._good_velocity
         self._forces.clear_all()
         self._diverged = (joint, self.time_ns * 1e-9, quantity)
@@ -235,3 +249,15 @@ class World(SimulatedRobot):
         if link not in self._links:
             raise UnknownNameError('link', link, self._links)
         return self._links[link]
+
+
+def _what_diverged(model: mujoco.MjModel, data: mujoco.MjData) -> tuple[str, str]:
+    """Return joint and quantity that left the finite, where one of the counters says so.
+
+    Args:
+        model: The model, whose joints have one degree of freedom each.
+        data: Its state.
+    """
+    kind = next(kind for kind in _QUANTITIES if data.warning[kind].number)
+    degree = int(data.warning[kind].lastinfo)
+    return model.joint(model.dof_jntid[degree]).name, _QUANTITIES[kind]
