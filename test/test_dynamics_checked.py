@@ -27,7 +27,7 @@ def weigh(vector, table, number, out):
 
 @pytest.fixture(scope='module')
 def call():
-    """The kernel's entrance, compiled."""
+    """The kernel as Python calls it, compiled."""
     weigh.run(np.zeros(1), np.zeros((1, 1)), 0, np.zeros(1))
     return weigh.call
 
@@ -153,7 +153,7 @@ print(frame_placement(model, data, 1).rotation.tolist())
 
 
 @pytest.mark.skipif(JIT_DISABLED, reason='nothing is compiled')
-def test_compiled_entrances_are_kept_on_disk(tmp_path):
+def test_checked_kernels_are_kept_on_disk(tmp_path):
     environment = os.environ | {'NUMBA_CACHE_DIR': str(tmp_path)}
 
     def run():

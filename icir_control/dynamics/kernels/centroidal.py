@@ -4,6 +4,8 @@ import numpy as np
 
 from icir_control.compiled import inlined
 from icir_control.dynamics.kernels import layout as at
+from icir_control.dynamics.kernels import spatial as sp
+from icir_control.dynamics.kernels import vector as vec
 from icir_control.dynamics.kernels.checked import CheckedKernel, is_configuration, is_velocity
 from icir_control.dynamics.kernels.composite import (
     add_composite_to_parent,
@@ -12,20 +14,7 @@ from icir_control.dynamics.kernels.composite import (
     place_with_inertia,
 )
 from icir_control.dynamics.kernels.forward import move, place, take_configuration
-from icir_control.dynamics.kernels.layout import gravity_field, matrix_of, rows_of
-from icir_control.dynamics.kernels.vector import (
-    Vector,
-    apply_transposed,
-    cross,
-    dot,
-    dot_spatial,
-    load,
-    load_matrix,
-    momentum,
-    scale,
-    store,
-    subtract,
-)
+from icir_control.dynamics.kernels.vector import Vector
 
 
 @inlined
@@ -40,8 +29,8 @@ def _collect(buffer: np.ndarray, q: np.ndarray) -> np.ndarray:
 @inlined
 def _write_center(buffer: np.ndarray, rows: np.ndarray) -> Vector:
     """Fill the centre of mass of the whole, and return it."""
-    c = scale(1.0 / rows[0, at.COMPOSITE], load(rows, 0, at.COMPOSITE + 1))
-    store(matrix_of(buffer, at.H_COM, rows.shape[0], 3), 0, 0, c)
+    c = vec.scale(1.0 / rows[0, at.COMPOSITE], vec.load(rows, 0, at.COMPOSITE + 1))
+    vec.store(at.matrix_of(buffer, at.H_COM, rows.shape[0], 3), 0, 0, c)
     return c
 
 
@@ -51,12 +40,12 @@ def centers_of_mass(buffer: np.ndarray, q: np.ndarray) -> int:
     if not is_configuration(buffer, q):
         return 1
     rows = _collect(buffer, q)
-    com = matrix_of(buffer, at.H_COM, rows.shape[0], 3)
+    com = at.matrix_of(buffer, at.H_COM, rows.shape[0], 3)
     for k in range(rows.shape[0]):
         # c = s / m, then oM_k^-1 c
-        c = scale(1.0 / rows[k, at.COMPOSITE], load(rows, k, at.COMPOSITE + 1))
-        arm = subtract(c, load(rows, k, at.POSITION))
-        store(com, k, 0, apply_transposed(load_matrix(rows, k, at.ROTATION), arm))
+        c = vec.scale(1.0 / rows[k, at.COMPOSITE], vec.load(rows, k, at.COMPOSITE + 1))
+        arm = vec.subtract(c, vec.load(rows, k, at.POSITION))
+        vec.store(com, k, 0, vec.apply_transposed(vec.load_matrix(rows, k, at.ROTATION), arm))
     return 0
 
 
@@ -67,13 +56,13 @@ def com_jacobian(buffer: np.ndarray, q: np.ndarray) -> int:
         return 1
     rows = _collect(buffer, q)
     nv = rows.shape[0] - 1
-    jacobian = matrix_of(buffer, at.H_JCOM, 3, nv)
+    jacobian = at.matrix_of(buffer, at.H_JCOM, 3, nv)
     share = 1.0 / rows[0, at.COMPOSITE]
     _write_center(buffer, rows)
     for k in range(1, nv + 1):
         # m dc/dt is the linear momentum: the linear part of F_k
         linear, _ = composite_momentum(rows, k)
-        jacobian[0, k - 1], jacobian[1, k - 1], jacobian[2, k - 1] = scale(share, linear)
+        jacobian[0, k - 1], jacobian[1, k - 1], jacobian[2, k - 1] = vec.scale(share, linear)
     return 0
 
 
@@ -81,13 +70,13 @@ def com_jacobian(buffer: np.ndarray, q: np.ndarray) -> int:
 def _write_map(buffer: np.ndarray, rows: np.ndarray) -> np.ndarray:
     """Fill the centroidal map, and return it: F_k at the centre of mass, world axes."""
     nv = rows.shape[0] - 1
-    Ag = matrix_of(buffer, at.H_AG, 6, nv)
+    Ag = at.matrix_of(buffer, at.H_AG, 6, nv)
     c = _write_center(buffer, rows)
     for k in range(1, nv + 1):
         linear, angular = composite_momentum(rows, k)
         Ag[0, k - 1], Ag[1, k - 1], Ag[2, k - 1] = linear
         # cX*_o: the moment about c
-        Ag[3, k - 1], Ag[4, k - 1], Ag[5, k - 1] = subtract(angular, cross(c, linear))
+        Ag[3, k - 1], Ag[4, k - 1], Ag[5, k - 1] = vec.subtract(angular, vec.cross(c, linear))
     return Ag
 
 
@@ -108,7 +97,7 @@ def centroidal_momentum(buffer: np.ndarray, q: np.ndarray, v: np.ndarray) -> int
     if not is_velocity(buffer, v):
         return 2
     Ag = _write_map(buffer, _collect(buffer, q))
-    hg = matrix_of(buffer, at.H_HG, 6, 1)
+    hg = at.matrix_of(buffer, at.H_HG, 6, 1)
     for i in range(6):
         total = 0.0
         for k in range(v.size):
@@ -124,12 +113,12 @@ def kinetic_energy(buffer: np.ndarray, q: np.ndarray, v: np.ndarray) -> int:
         return 1
     if not is_velocity(buffer, v):
         return 2
-    rows, coordinates = rows_of(buffer), take_configuration(buffer, q)
+    rows, coordinates = at.rows_of(buffer), take_configuration(buffer, q)
     energy = 0.0
     for k in range(1, rows.shape[0]):
         R, p = place(rows, k, coordinates)
         twist, _ = move(rows, k, v[k - 1])
-        energy += 0.5 * dot_spatial(twist, momentum(inertia_in_world(rows, k, R, p), twist))
+        energy += 0.5 * sp.dot(twist, sp.momentum(inertia_in_world(rows, k, R, p), twist))
     buffer[at.H_ENERGY] = energy
     return 0
 
@@ -139,12 +128,12 @@ def potential_energy(buffer: np.ndarray, q: np.ndarray) -> int:
     """Write the potential energy, minus the sum of m c . field, into the header."""
     if not is_configuration(buffer, q):
         return 1
-    rows, coordinates = rows_of(buffer), take_configuration(buffer, q)
-    field = gravity_field(buffer)
+    rows, coordinates = at.rows_of(buffer), take_configuration(buffer, q)
+    field = at.gravity_field(buffer)
     energy = 0.0
     for k in range(1, rows.shape[0]):
         R, p = place(rows, k, coordinates)
         _, s, _ = inertia_in_world(rows, k, R, p)
-        energy -= dot(s, field)
+        energy -= vec.dot(s, field)
     buffer[at.H_ENERGY] = energy
     return 0

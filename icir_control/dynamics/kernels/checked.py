@@ -17,7 +17,6 @@ import numpy as np
 
 from icir_control.compiled import JIT_DISABLED, cached, inlined
 from icir_control.dynamics.kernels import layout as at
-from icir_control.dynamics.kernels.layout import index_at, rows_of
 
 
 class CheckedKernel:
@@ -101,11 +100,11 @@ def is_configuration(buffer: np.ndarray, q: np.ndarray) -> bool:
         return False
     if buffer[at.H_HAS_QUATERNIONS] == 0.0:
         return True
-    rows = rows_of(buffer)
+    rows = at.rows_of(buffer)
     for k in range(1, rows.shape[0]):
-        motion = index_at(rows, k, at.MOTION)
+        motion = at.integer(rows, k, at.MOTION)
         if motion == at.SPHERICAL or motion == at.FLOATING:
-            i = index_at(rows, k, at.INDEX_Q)
+            i = at.integer(rows, k, at.INDEX_Q)
             if motion == at.FLOATING:
                 i += 3
             square = q[i] ** 2 + q[i + 1] ** 2 + q[i + 2] ** 2 + q[i + 3] ** 2

@@ -6,48 +6,23 @@ import numpy as np
 
 from icir_control.compiled import inlined
 from icir_control.dynamics.kernels import layout as at
+from icir_control.dynamics.kernels import spatial as sp
+from icir_control.dynamics.kernels import vector as vec
 from icir_control.dynamics.kernels.checked import CheckedKernel, is_configuration
 from icir_control.dynamics.kernels.forward import place, take_configuration
-from icir_control.dynamics.kernels.layout import (
-    gravity_field,
-    index_at,
-    mass_matrix_of,
-    matrix_of,
-    rows_of,
-    vector_of,
-)
-from icir_control.dynamics.kernels.vector import (
-    Inertia,
-    Matrix,
-    Spatial,
-    Vector,
-    about_origin,
-    add,
-    apply,
-    cross,
-    dot,
-    dot_spatial,
-    load,
-    load_inertia,
-    load_spatial,
-    load_symmetric,
-    momentum,
-    rotate_symmetric,
-    scale,
-    store_inertia,
-)
+from icir_control.dynamics.kernels.vector import Matrix, Vector
 
 
 @inlined
-def inertia_in_world(rows: np.ndarray, k: int, R: Matrix, p: Vector) -> Inertia:
+def inertia_in_world(rows: np.ndarray, k: int, R: Matrix, p: Vector) -> sp.Inertia:
     """Return row k's own inertia at the world's origin."""
     m = rows[k, at.MASS]
     # c_world = R c + p
-    c = add(apply(R, load(rows, k, at.COM)), p)
+    c = vec.add(vec.apply(R, vec.load(rows, k, at.COM)), p)
     # R I R^T, about the centre of mass
-    I = rotate_symmetric(R, load_symmetric(rows, k, at.INERTIA))
-    s = scale(m, c)
-    return m, s, about_origin(I, s, c)
+    I = vec.rotate_symmetric(R, vec.load_symmetric(rows, k, at.INERTIA))
+    s = vec.scale(m, c)
+    return m, s, sp.about_origin(I, s, c)
 
 
 @inlined
@@ -60,26 +35,26 @@ def clear_world(rows: np.ndarray) -> None:
 @inlined
 def place_with_inertia(buffer: np.ndarray, q: np.ndarray) -> np.ndarray:
     """Place all rows, write the inertia of each, and return the rows."""
-    rows, coordinates = rows_of(buffer), take_configuration(buffer, q)
+    rows, coordinates = at.rows_of(buffer), take_configuration(buffer, q)
     clear_world(rows)
     for k in range(1, rows.shape[0]):
         R, p = place(rows, k, coordinates)
-        store_inertia(rows, k, at.COMPOSITE, inertia_in_world(rows, k, R, p))
+        sp.store_inertia(rows, k, at.COMPOSITE, inertia_in_world(rows, k, R, p))
     return rows
 
 
 @inlined
 def add_composite_to_parent(rows: np.ndarray, k: int) -> None:
     """Add the composite inertia of row k to its parent's: Y_parent += Y_k, all at one point."""
-    parent = index_at(rows, k, at.PARENT)
+    parent = at.integer(rows, k, at.PARENT)
     for i in range(at.COMPOSITE, at.WRENCH):
         rows[parent, i] += rows[k, i]
 
 
 @inlined
-def composite_momentum(rows: np.ndarray, k: int) -> Spatial:
+def composite_momentum(rows: np.ndarray, k: int) -> sp.Spatial:
     """Return F_k = Y_k J_k: the momentum of all beyond row k at unit speed of row k."""
-    return momentum(load_inertia(rows, k, at.COMPOSITE), load_spatial(rows, k, at.COLUMN))
+    return sp.momentum(sp.load_inertia(rows, k, at.COMPOSITE), sp.load(rows, k, at.COLUMN))
 
 
 @inlined
@@ -88,25 +63,25 @@ def write_mass_row(rows: np.ndarray, k: int, M: np.ndarray) -> None:
     F = composite_momentum(rows, k)
     j = k
     while j > 0:
-        value = dot_spatial(load_spatial(rows, j, at.COLUMN), F)
+        value = sp.dot(sp.load(rows, j, at.COLUMN), F)
         M[k - 1, j - 1] = value
         M[j - 1, k - 1] = value
-        j = index_at(rows, j, at.PARENT)
+        j = at.integer(rows, j, at.PARENT)
 
 
 @inlined
 def gravity_of_row(rows: np.ndarray, k: int, field: Vector) -> float:
     """Return g_k = - J_k . (m field, s x field), of all beyond row k."""
-    s = load(rows, k, at.COMPOSITE + 1)
-    force = dot(load(rows, k, at.COLUMN), field)
-    moment = dot(load(rows, k, at.COLUMN + 3), cross(s, field))
+    s = vec.load(rows, k, at.COMPOSITE + 1)
+    force = vec.dot(vec.load(rows, k, at.COLUMN), field)
+    moment = vec.dot(vec.load(rows, k, at.COLUMN + 3), vec.cross(s, field))
     return -rows[k, at.COMPOSITE] * force - moment
 
 
 @inlined
 def _fill_mass_matrix(buffer: np.ndarray, q: np.ndarray) -> np.ndarray:
     """Fill M by the composite-rigid-body algorithm (Featherstone, table 6.2), and return it."""
-    rows, M = place_with_inertia(buffer, q), mass_matrix_of(buffer)
+    rows, M = place_with_inertia(buffer, q), at.mass_matrix_of(buffer)
     for k in range(rows.shape[0] - 1, 0, -1):
         write_mass_row(rows, k, M)
         add_composite_to_parent(rows, k)
@@ -128,7 +103,7 @@ def gravity_torque(buffer: np.ndarray, q: np.ndarray) -> int:
     if not is_configuration(buffer, q):
         return 1
     rows = place_with_inertia(buffer, q)
-    g, field = vector_of(buffer, at.H_G), gravity_field(buffer)
+    g, field = at.vector_of(buffer, at.H_G), at.gravity_field(buffer)
     for k in range(rows.shape[0] - 1, 0, -1):
         g[k - 1] = gravity_of_row(rows, k, field)
         add_composite_to_parent(rows, k)
@@ -140,14 +115,14 @@ def inverse_mass_matrix(buffer: np.ndarray, q: np.ndarray) -> int:
     """Fill M and Minv; returns -k if row k has no inertia to move."""
     if not is_configuration(buffer, q):
         return 1
-    M, rows = _fill_mass_matrix(buffer, q), rows_of(buffer)
+    M, rows = _fill_mass_matrix(buffer, q), at.rows_of(buffer)
     nv = rows.shape[0] - 1
-    L = matrix_of(buffer, at.H_FACTOR, nv, nv)
+    L = at.matrix_of(buffer, at.H_FACTOR, nv, nv)
     L[:] = M
     wrong = _factorize(rows, L)
     if wrong != 0:
         return wrong
-    _invert(rows, L, matrix_of(buffer, at.H_MINV, nv, nv))
+    _invert(rows, L, at.matrix_of(buffer, at.H_MINV, nv, nv))
     return 0
 
 
@@ -162,17 +137,17 @@ def _factorize(rows: np.ndarray, L: np.ndarray) -> int:
         if not L[k - 1, k - 1] > 0.0:
             return -k
         L[k - 1, k - 1] = 1.0 / sqrt(L[k - 1, k - 1])
-        i = index_at(rows, k, at.PARENT)
+        i = at.integer(rows, k, at.PARENT)
         while i > 0:
             L[k - 1, i - 1] *= L[k - 1, k - 1]
-            i = index_at(rows, i, at.PARENT)
-        i = index_at(rows, k, at.PARENT)
+            i = at.integer(rows, i, at.PARENT)
+        i = at.integer(rows, k, at.PARENT)
         while i > 0:
             j = i
             while j > 0:
                 L[i - 1, j - 1] -= L[k - 1, i - 1] * L[k - 1, j - 1]
-                j = index_at(rows, j, at.PARENT)
-            i = index_at(rows, i, at.PARENT)
+                j = at.integer(rows, j, at.PARENT)
+            i = at.integer(rows, i, at.PARENT)
     return 0
 
 
@@ -190,8 +165,8 @@ def _invert(rows: np.ndarray, L: np.ndarray, inverse: np.ndarray) -> None:
             x[k - 1] = inverse[k - 1, c - 1]
         for k in range(c, n):
             total = L[c - 1, c - 1] if k == c else 0.0
-            j = index_at(rows, k, at.PARENT)
+            j = at.integer(rows, k, at.PARENT)
             while j > 0:
                 total -= L[k - 1, j - 1] * x[j - 1]
-                j = index_at(rows, j, at.PARENT)
+                j = at.integer(rows, j, at.PARENT)
             x[k - 1] = total * L[k - 1, k - 1]

@@ -12,28 +12,10 @@ import numpy as np
 
 from icir_control.compiled import inlined, kernel
 from icir_control.dynamics.kernels import layout as at
+from icir_control.dynamics.kernels import spatial as sp
+from icir_control.dynamics.kernels import vector as vec
 from icir_control.dynamics.kernels.checked import CheckedKernel, is_configuration, is_velocity
-from icir_control.dynamics.kernels.layout import index_at, matrix_of, rows_of
-from icir_control.dynamics.kernels.vector import (
-    ZERO,
-    Matrix,
-    Spatial,
-    Vector,
-    add,
-    add_spatial,
-    apply,
-    cross,
-    cross_motion,
-    load,
-    load_matrix,
-    load_spatial,
-    multiply,
-    scale,
-    scale_spatial,
-    store,
-    store_matrix,
-    store_spatial,
-)
+from icir_control.dynamics.kernels.vector import Matrix, Vector
 
 LARGEST_ANGLE = 1e6
 """Beyond this angle [rad] the reduction would lose digits, and the library's functions serve."""
@@ -76,7 +58,7 @@ def cos_sin(angles: np.ndarray, out: np.ndarray) -> None:
 @inlined
 def take_configuration(buffer: np.ndarray, q: np.ndarray) -> np.ndarray:
     """Prepare all joints for q; return the block of cosines, sines and values of q."""
-    coordinates = matrix_of(buffer, at.H_COORDINATES, 3, int(buffer[at.H_WIDTH]))
+    coordinates = at.matrix_of(buffer, at.H_COORDINATES, 3, int(buffer[at.H_WIDTH]))
     values = coordinates[at.VALUE]
     # Whole vectors only: the padding of the copy stays zero.
     largest = 0.0
@@ -88,7 +70,7 @@ def take_configuration(buffer: np.ndarray, q: np.ndarray) -> np.ndarray:
         for i in range(q.size):
             coordinates[at.COS, i], coordinates[at.SIN, i] = cos(values[i]), sin(values[i])
     if buffer[at.H_HAS_QUATERNIONS] != 0.0:
-        _take_quaternions(rows_of(buffer), values)
+        _take_quaternions(at.rows_of(buffer), values)
     return coordinates
 
 
@@ -99,17 +81,20 @@ def _take_quaternions(rows: np.ndarray, q: np.ndarray) -> None:
     So the loop over all rows, in `place`, has one formula for every joint and no branch.
     """
     for k in range(1, rows.shape[0]):
-        motion = index_at(rows, k, at.MOTION)
+        motion = at.integer(rows, k, at.MOTION)
         if motion != at.SPHERICAL and motion != at.FLOATING:
             continue
-        i = index_at(rows, k, at.INDEX_Q)
-        R, p = load_matrix(rows, k, at.NEUTRAL_ROTATION), load(rows, k, at.NEUTRAL_POSITION)
+        i = at.integer(rows, k, at.INDEX_Q)
+        R, p = (
+            vec.load_matrix(rows, k, at.NEUTRAL_ROTATION),
+            vec.load(rows, k, at.NEUTRAL_POSITION),
+        )
         if motion == at.FLOATING:
-            p = add(p, apply(R, (q[i], q[i + 1], q[i + 2])))
+            p = vec.add(p, vec.apply(R, (q[i], q[i + 1], q[i + 2])))
             i += 3
-        R = multiply(R, _rotation_of(q[i], q[i + 1], q[i + 2], q[i + 3]))
-        store_matrix(rows, k, at.JOINT_ROTATION, R)
-        store(rows, k, at.JOINT_POSITION, p)
+        R = vec.multiply(R, _rotation_of(q[i], q[i + 1], q[i + 2], q[i + 3]))
+        vec.store_matrix(rows, k, at.JOINT_ROTATION, R)
+        vec.store(rows, k, at.JOINT_POSITION, p)
 
 
 @inlined
@@ -130,75 +115,75 @@ def joint_placement(rows: np.ndarray, k: int, coordinates: np.ndarray) -> tuple[
     Turning and sliding are one formula, since Rodrigues' is linear in (1, cos q, sin q): what a
     row does not do has zeros for constants.
     """
-    i = index_at(rows, k, at.INDEX_Q)
+    i = at.integer(rows, k, at.INDEX_Q)
     # R_0 Rot(axis, q), and R_0 for a slide
-    A = load_matrix(rows, k, at.JOINT_ROTATION)
-    B = load_matrix(rows, k, at.JOINT_ROTATION_COS)
-    C = load_matrix(rows, k, at.JOINT_ROTATION_SIN)
+    A = vec.load_matrix(rows, k, at.JOINT_ROTATION)
+    B = vec.load_matrix(rows, k, at.JOINT_ROTATION_COS)
+    C = vec.load_matrix(rows, k, at.JOINT_ROTATION_SIN)
     c, s = coordinates[at.COS, i], coordinates[at.SIN, i]
     R = (
-        add(A[0], add(scale(c, B[0]), scale(s, C[0]))),
-        add(A[1], add(scale(c, B[1]), scale(s, C[1]))),
-        add(A[2], add(scale(c, B[2]), scale(s, C[2]))),
+        vec.add(A[0], vec.add(vec.scale(c, B[0]), vec.scale(s, C[0]))),
+        vec.add(A[1], vec.add(vec.scale(c, B[1]), vec.scale(s, C[1]))),
+        vec.add(A[2], vec.add(vec.scale(c, B[2]), vec.scale(s, C[2]))),
     )
     # p_0 + R_0 axis q, and p_0 for a turn
-    slide = scale(coordinates[at.VALUE, i], load(rows, k, at.JOINT_SLIDE))
-    return R, add(load(rows, k, at.JOINT_POSITION), slide)
+    slide = vec.scale(coordinates[at.VALUE, i], vec.load(rows, k, at.JOINT_SLIDE))
+    return R, vec.add(vec.load(rows, k, at.JOINT_POSITION), slide)
 
 
 @inlined
 def place(rows: np.ndarray, k: int, coordinates: np.ndarray) -> tuple[Matrix, Vector]:
     """Place row k in the world and write its column of J, the parent being placed."""
-    parent = index_at(rows, k, at.PARENT)
-    R_parent = load_matrix(rows, parent, at.ROTATION)
+    parent = at.integer(rows, k, at.PARENT)
+    R_parent = vec.load_matrix(rows, parent, at.ROTATION)
     R_joint, p_joint = joint_placement(rows, k, coordinates)
     # oM_k = oM_parent M_joint(q)
-    R = multiply(R_parent, R_joint)
-    p = add(load(rows, parent, at.POSITION), apply(R_parent, p_joint))
-    store_matrix(rows, k, at.ROTATION, R)
-    store(rows, k, at.POSITION, p)
+    R = vec.multiply(R_parent, R_joint)
+    p = vec.add(vec.load(rows, parent, at.POSITION), vec.apply(R_parent, p_joint))
+    vec.store_matrix(rows, k, at.ROTATION, R)
+    vec.store(rows, k, at.POSITION, p)
     # J_k = oX_k S_k
-    axis = apply(R, load(rows, k, at.AXIS))
+    axis = vec.apply(R, vec.load(rows, k, at.AXIS))
     if rows[k, at.LINEAR] != 0.0:
-        store_spatial(rows, k, at.COLUMN, (axis, ZERO))
+        sp.store(rows, k, at.COLUMN, (axis, vec.ZERO))
     else:
-        store_spatial(rows, k, at.COLUMN, (cross(p, axis), axis))
+        sp.store(rows, k, at.COLUMN, (vec.cross(p, axis), axis))
     return R, p
 
 
 @inlined
-def move(rows: np.ndarray, k: int, rate: float) -> tuple[Spatial, Spatial]:
+def move(rows: np.ndarray, k: int, rate: float) -> tuple[sp.Spatial, sp.Spatial]:
     """Write the twist of row k and its acceleration at ddq = 0, and return both.
 
     Without gravity; the parent has moved, and row k is placed. `rate` is the speed of this degree
     of freedom. Equations: the cheat sheet's forward loop, in world axes.
     """
-    parent, bias = index_at(rows, k, at.PARENT), index_at(rows, k, at.BIAS)
+    parent, bias = at.integer(rows, k, at.PARENT), at.integer(rows, k, at.BIAS)
     # v_J = J_k qd_k
-    v_joint = scale_spatial(rate, load_spatial(rows, k, at.COLUMN))
+    v_joint = sp.scale(rate, sp.load(rows, k, at.COLUMN))
     # v_k = v_parent + v_J
-    v = add_spatial(load_spatial(rows, parent, at.TWIST), v_joint)
+    v = sp.add(sp.load(rows, parent, at.TWIST), v_joint)
     # a_k = a_parent + v_bias x v_J, where v_bias x S qd holds c_J too
-    a_bias = cross_motion(load_spatial(rows, bias, at.TWIST), v_joint)
-    a = add_spatial(load_spatial(rows, parent, at.ACCELERATION), a_bias)
-    store_spatial(rows, k, at.TWIST, v)
-    store_spatial(rows, k, at.ACCELERATION, a)
+    a_bias = sp.cross_motion(sp.load(rows, bias, at.TWIST), v_joint)
+    a = sp.add(sp.load(rows, parent, at.ACCELERATION), a_bias)
+    sp.store(rows, k, at.TWIST, v)
+    sp.store(rows, k, at.ACCELERATION, a)
     return v, a
 
 
 @inlined
-def accelerate(rows: np.ndarray, k: int, ddq: float) -> Spatial:
+def accelerate(rows: np.ndarray, k: int, ddq: float) -> sp.Spatial:
     """Add J_k ddq_k to the acceleration of row k, which `move` wrote, and return the sum."""
-    a_joint = scale_spatial(ddq, load_spatial(rows, k, at.COLUMN))
-    a = add_spatial(load_spatial(rows, k, at.ACCELERATION), a_joint)
-    store_spatial(rows, k, at.ACCELERATION, a)
+    a_joint = sp.scale(ddq, sp.load(rows, k, at.COLUMN))
+    a = sp.add(sp.load(rows, k, at.ACCELERATION), a_joint)
+    sp.store(rows, k, at.ACCELERATION, a)
     return a
 
 
 @inlined
 def place_all(buffer: np.ndarray, q: np.ndarray) -> np.ndarray:
     """Fill placements and columns of J, and return the rows."""
-    rows, coordinates = rows_of(buffer), take_configuration(buffer, q)
+    rows, coordinates = at.rows_of(buffer), take_configuration(buffer, q)
     for k in range(1, rows.shape[0]):
         place(rows, k, coordinates)
     return rows
@@ -220,7 +205,7 @@ def velocities(buffer: np.ndarray, q: np.ndarray, v: np.ndarray) -> int:
         return 1
     if not is_velocity(buffer, v):
         return 2
-    rows, coordinates = rows_of(buffer), take_configuration(buffer, q)
+    rows, coordinates = at.rows_of(buffer), take_configuration(buffer, q)
     for k in range(1, rows.shape[0]):
         place(rows, k, coordinates)
         move(rows, k, v[k - 1])
@@ -236,7 +221,7 @@ def accelerations(buffer: np.ndarray, q: np.ndarray, v: np.ndarray, a: np.ndarra
         return 2
     if not is_velocity(buffer, a):
         return 3
-    rows, coordinates = rows_of(buffer), take_configuration(buffer, q)
+    rows, coordinates = at.rows_of(buffer), take_configuration(buffer, q)
     for k in range(1, rows.shape[0]):
         place(rows, k, coordinates)
         move(rows, k, v[k - 1])

@@ -8,26 +8,11 @@ import numpy as np
 
 from icir_control.compiled import inlined, kernel
 from icir_control.dynamics.kernels import layout as at
+from icir_control.dynamics.kernels import spatial as sp
+from icir_control.dynamics.kernels import vector as vec
 from icir_control.dynamics.kernels.checked import CheckedKernel
 from icir_control.dynamics.kernels.forward import place_all
-from icir_control.dynamics.kernels.layout import frames_of, index_at, rows_of
-from icir_control.dynamics.kernels.vector import (
-    IDENTITY,
-    ZERO,
-    Matrix,
-    Spatial,
-    Vector,
-    add,
-    apply,
-    cross,
-    cross_motion,
-    load,
-    load_matrix,
-    load_spatial,
-    motion_in,
-    multiply,
-    subtract_spatial,
-)
+from icir_control.dynamics.kernels.vector import Matrix, Vector
 
 LOCAL, WORLD, LOCAL_WORLD_ALIGNED = range(3)
 
@@ -35,12 +20,12 @@ LOCAL, WORLD, LOCAL_WORLD_ALIGNED = range(3)
 @inlined
 def place_frame(buffer: np.ndarray, frame: int) -> tuple[np.ndarray, int, Matrix, Vector]:
     """Return the rows, the frame's row, and its placement: oM_f = oM_row M_f."""
-    rows, frames = rows_of(buffer), frames_of(buffer)
-    row = index_at(frames, frame, at.F_ROW)
-    R_row = load_matrix(rows, row, at.ROTATION)
-    R = multiply(R_row, load_matrix(frames, frame, at.F_ROTATION))
-    p = apply(R_row, load(frames, frame, at.F_POSITION))
-    return rows, row, R, add(load(rows, row, at.POSITION), p)
+    rows, frames = at.rows_of(buffer), at.frames_of(buffer)
+    row = at.integer(frames, frame, at.F_ROW)
+    R_row = vec.load_matrix(rows, row, at.ROTATION)
+    R = vec.multiply(R_row, vec.load_matrix(frames, frame, at.F_ROTATION))
+    p = vec.apply(R_row, vec.load(frames, frame, at.F_POSITION))
+    return rows, row, R, vec.add(vec.load(rows, row, at.POSITION), p)
 
 
 @inlined
@@ -49,33 +34,33 @@ def _axes_of(reference: int, R: Matrix, p: Vector) -> tuple[Matrix, Vector]:
     if reference == LOCAL:
         return R, p
     if reference == WORLD:
-        return IDENTITY, ZERO
-    return IDENTITY, p
+        return vec.IDENTITY, vec.ZERO
+    return vec.IDENTITY, p
 
 
 @inlined
-def _motion_at(rows: np.ndarray, row: int, column: int, R: Matrix, p: Vector) -> Spatial:
+def _motion_at(rows: np.ndarray, row: int, column: int, R: Matrix, p: Vector) -> sp.Spatial:
     """Return the row's motion that begins at `column`, in axes R at point p."""
-    return motion_in(R, p, load_spatial(rows, row, column))
+    return sp.motion_in(R, p, sp.load(rows, row, column))
 
 
 @inlined
-def _classical(rows: np.ndarray, row: int, R: Matrix, p: Vector) -> Spatial:
+def _classical(rows: np.ndarray, row: int, R: Matrix, p: Vector) -> sp.Spatial:
     """Return the acceleration of the body's point p in axes R: a_spatial + omega x v."""
     a = _motion_at(rows, row, at.ACCELERATION, R, p)
     v = _motion_at(rows, row, at.TWIST, R, p)
-    return add(a[0], cross(v[1], v[0])), a[1]
+    return vec.add(a[0], vec.cross(v[1], v[0])), a[1]
 
 
 @inlined
-def _write_motion(motion: Spatial, out: np.ndarray) -> None:
+def _write_motion(motion: sp.Spatial, out: np.ndarray) -> None:
     """Write a motion into an array of six, linear part first."""
     out[0], out[1], out[2] = motion[0]
     out[3], out[4], out[5] = motion[1]
 
 
 @inlined
-def _write_column(motion: Spatial, column: int, out: np.ndarray) -> None:
+def _write_column(motion: sp.Spatial, column: int, out: np.ndarray) -> None:
     """Write a motion into a column of a (6, nv) array."""
     out[0, column], out[1, column], out[2, column] = motion[0]
     out[3, column], out[4, column], out[5, column] = motion[1]
@@ -83,7 +68,7 @@ def _write_column(motion: Spatial, column: int, out: np.ndarray) -> None:
 
 @inlined
 def _clear(matrix: np.ndarray) -> None:
-    """Fill a matrix with zeros; a slice assignment would compile for as long as all the rest."""
+    """Fill a matrix with zeros: a slice assignment compiles far longer than two loops."""
     for i in range(matrix.shape[0]):
         for j in range(matrix.shape[1]):
             matrix[i, j] = 0.0
@@ -98,7 +83,7 @@ def _write_jacobian(rows: np.ndarray, row: int, R: Matrix, p: Vector, out: np.nd
     k = row
     while k > 0:
         _write_column(_motion_at(rows, k, at.COLUMN, R, p), k - 1, out)
-        k = index_at(rows, k, at.PARENT)
+        k = at.integer(rows, k, at.PARENT)
 
 
 @inlined
@@ -238,14 +223,14 @@ def frame_jacobian(buffer: np.ndarray, frame: int, reference: int, out: np.ndarr
 
 
 @inlined
-def _twist_of_axes(rows: np.ndarray, row: int, reference: int, p: Vector) -> Spatial:
+def _twist_of_axes(rows: np.ndarray, row: int, reference: int, p: Vector) -> sp.Spatial:
     """Return the twist, in world axes at the origin, of the axes that the Jacobian is given in."""
-    v = load_spatial(rows, row, at.TWIST)
+    v = sp.load(rows, row, at.TWIST)
     if reference == LOCAL:
         return v
     if reference == LOCAL_WORLD_ALIGNED:
-        return add(v[0], cross(v[1], p)), ZERO
-    return ZERO, ZERO
+        return vec.add(v[0], vec.cross(v[1], p)), vec.ZERO
+    return vec.ZERO, vec.ZERO
 
 
 @CheckedKernel
@@ -260,8 +245,8 @@ def frame_jacobian_rate(buffer: np.ndarray, frame: int, reference: int, out: np.
     k = row
     while k > 0:
         # d(X^-1 J_k) = X^-1 (v_RATE - v_axes) x J_k
-        v = load_spatial(rows, index_at(rows, k, at.RATE), at.TWIST)
-        rate = cross_motion(subtract_spatial(v, v_axes), load_spatial(rows, k, at.COLUMN))
-        _write_column(motion_in(R, p, rate), k - 1, out)
-        k = index_at(rows, k, at.PARENT)
+        v = sp.load(rows, at.integer(rows, k, at.RATE), at.TWIST)
+        rate = sp.cross_motion(sp.subtract(v, v_axes), sp.load(rows, k, at.COLUMN))
+        _write_column(sp.motion_in(R, p, rate), k - 1, out)
+        k = at.integer(rows, k, at.PARENT)
     return 0

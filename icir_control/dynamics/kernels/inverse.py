@@ -8,39 +8,24 @@ import numpy as np
 
 from icir_control.compiled import inlined
 from icir_control.dynamics.kernels import layout as at
+from icir_control.dynamics.kernels import spatial as sp
+from icir_control.dynamics.kernels import vector as vec
 from icir_control.dynamics.kernels.checked import CheckedKernel, is_configuration, is_velocity
 from icir_control.dynamics.kernels.composite import clear_world, inertia_in_world
 from icir_control.dynamics.kernels.forward import accelerate, move, place, take_configuration
-from icir_control.dynamics.kernels.layout import (
-    gravity_field,
-    index_at,
-    matrix_of,
-    rows_of,
-    vector_of,
-)
-from icir_control.dynamics.kernels.vector import (
-    Spatial,
-    Vector,
-    body_force,
-    dot_spatial,
-    force_out_of,
-    load_spatial,
-    store_spatial,
-    subtract,
-    subtract_spatial,
-)
+from icir_control.dynamics.kernels.vector import Vector
 
 
 @inlined
 def torque_of_row(rows: np.ndarray, k: int) -> float:
     """Return tau_k = J_k . f_k, with the wrench of all beyond row k."""
-    return dot_spatial(load_spatial(rows, k, at.COLUMN), load_spatial(rows, k, at.WRENCH))
+    return sp.dot(sp.load(rows, k, at.COLUMN), sp.load(rows, k, at.WRENCH))
 
 
 @inlined
 def add_wrench_to_parent(rows: np.ndarray, k: int) -> None:
     """Add the wrench of row k to its parent's: f_parent += f_k, all at one point."""
-    parent = index_at(rows, k, at.PARENT)
+    parent = at.integer(rows, k, at.PARENT)
     for i in range(at.WRENCH, at.WRENCH + 6):
         rows[parent, i] += rows[k, i]
 
@@ -54,9 +39,9 @@ def _torques_to_root(rows: np.ndarray, tau: np.ndarray) -> None:
 
 
 @inlined
-def _against_gravity(a: Spatial, field: Vector) -> Spatial:
+def _against_gravity(a: sp.Spatial, field: Vector) -> sp.Spatial:
     """Return a - field: a tree at rest in a field moves like one that is pushed by -field."""
-    return subtract(a[0], field), a[1]
+    return vec.subtract(a[0], field), a[1]
 
 
 @CheckedKernel
@@ -66,15 +51,15 @@ def nonlinear_effects(buffer: np.ndarray, q: np.ndarray, v: np.ndarray) -> int:
         return 1
     if not is_velocity(buffer, v):
         return 2
-    rows, coordinates = rows_of(buffer), take_configuration(buffer, q)
+    rows, coordinates = at.rows_of(buffer), take_configuration(buffer, q)
     clear_world(rows)
-    field = gravity_field(buffer)
+    field = at.gravity_field(buffer)
     for k in range(1, rows.shape[0]):
         R, p = place(rows, k, coordinates)
         twist, a = move(rows, k, v[k - 1])
-        f = body_force(inertia_in_world(rows, k, R, p), twist, _against_gravity(a, field))
-        store_spatial(rows, k, at.WRENCH, f)
-    _torques_to_root(rows, vector_of(buffer, at.H_NLE))
+        f = sp.body_force(inertia_in_world(rows, k, R, p), twist, _against_gravity(a, field))
+        sp.store(rows, k, at.WRENCH, f)
+    _torques_to_root(rows, at.vector_of(buffer, at.H_NLE))
     return 0
 
 
@@ -87,19 +72,19 @@ def inverse_dynamics(buffer: np.ndarray, q: np.ndarray, v: np.ndarray, a: np.nda
         return 2
     if not is_velocity(buffer, a):
         return 3
-    rows, coordinates = rows_of(buffer), take_configuration(buffer, q)
+    rows, coordinates = at.rows_of(buffer), take_configuration(buffer, q)
     clear_world(rows)
-    field = gravity_field(buffer)
+    field = at.gravity_field(buffer)
     has_external = buffer[at.H_HAS_EXTERNAL] != 0.0
-    external = matrix_of(buffer, at.H_EXTERNAL, rows.shape[0], 6)
+    external = at.matrix_of(buffer, at.H_EXTERNAL, rows.shape[0], 6)
     for k in range(1, rows.shape[0]):
         R, p = place(rows, k, coordinates)
         twist, _ = move(rows, k, v[k - 1])
         acceleration = _against_gravity(accelerate(rows, k, a[k - 1]), field)
         # f_k = Y (a - field) + v x* (Y v) - f_external
-        f = body_force(inertia_in_world(rows, k, R, p), twist, acceleration)
+        f = sp.body_force(inertia_in_world(rows, k, R, p), twist, acceleration)
         if has_external:
-            f = subtract_spatial(f, force_out_of(R, p, load_spatial(external, k, 0)))
-        store_spatial(rows, k, at.WRENCH, f)
-    _torques_to_root(rows, vector_of(buffer, at.H_TAU))
+            f = sp.subtract(f, sp.force_out_of(R, p, sp.load(external, k, 0)))
+        sp.store(rows, k, at.WRENCH, f)
+    _torques_to_root(rows, at.vector_of(buffer, at.H_TAU))
     return 0

@@ -147,11 +147,11 @@ W_JACOBIAN = 24
 # -- views -------------------------------------------------------------------------------------
 if JIT_DISABLED:
 
-    def view(buffer: np.ndarray, start: int, height: int, width: int) -> np.ndarray:
+    def block(buffer: np.ndarray, start: int, height: int, width: int) -> np.ndarray:
         """Return a part of the buffer as a matrix."""
         return buffer[start : start + height * width].reshape(height, width)
 
-    def index_at(rows: np.ndarray, k: int, column: int) -> int:
+    def integer(rows: np.ndarray, k: int, column: int) -> int:
         """Return the whole number that lies in row k at `column`."""
         return int(rows[k, column].view(np.int64))
 
@@ -161,7 +161,7 @@ else:
     from numba.np.arrayobj import make_array, populate_array
 
     @intrinsic
-    def view(typing: Any, buffer: Any, start: Any, height: Any, width: Any) -> tuple[Any, Any]:
+    def block(typing: Any, buffer: Any, start: Any, height: Any, width: Any) -> tuple[Any, Any]:
         """Return a part of the buffer as a matrix.
 
         A slice and `reshape` count references and call into the runtime, some 20 ns a view: as
@@ -186,7 +186,7 @@ else:
         return matrix(buffer, types.intp, types.intp, types.intp), generate
 
     @intrinsic
-    def index_at(typing: Any, rows: Any, k: Any, column: Any) -> tuple[Any, Any]:
+    def integer(typing: Any, rows: Any, k: Any, column: Any) -> tuple[Any, Any]:
         """Return the whole number that lies in row k at `column`.
 
         The walk from leaf to root is one such look-up after the other; as a float, each would
@@ -208,25 +208,25 @@ else:
 @inlined
 def rows_of(buffer: np.ndarray) -> np.ndarray:
     """Return the rows as a view, (nv + 1, STRIDE)."""
-    return view(buffer, HEADER, int(buffer[H_NV]) + 1, STRIDE)
+    return block(buffer, HEADER, int(buffer[H_NV]) + 1, STRIDE)
 
 
 @inlined
 def frames_of(buffer: np.ndarray) -> np.ndarray:
     """Return the frames as a view, (nframes, F_STRIDE)."""
-    return view(buffer, int(buffer[H_FRAMES]), int(buffer[H_FRAME_COUNT]), F_STRIDE)
+    return block(buffer, int(buffer[H_FRAMES]), int(buffer[H_FRAME_COUNT]), F_STRIDE)
 
 
 @inlined
 def matrix_of(buffer: np.ndarray, header: int, height: int, width: int) -> np.ndarray:
     """Return a block as a view (height, width); `header` says where its place is noted."""
-    return view(buffer, int(buffer[header]), height, width)
+    return block(buffer, int(buffer[header]), height, width)
 
 
 @inlined
 def vector_of(buffer: np.ndarray, header: int) -> np.ndarray:
     """Return a block of nv numbers as a view."""
-    return view(buffer, int(buffer[header]), 1, int(buffer[H_NV]))[0]
+    return block(buffer, int(buffer[header]), 1, int(buffer[H_NV]))[0]
 
 
 @inlined

@@ -9,7 +9,6 @@ import numpy as np
 from icir_control.compiled import inlined
 from icir_control.dynamics.kernels import layout as at
 from icir_control.dynamics.kernels.checked import CheckedKernel, is_configuration, is_velocity
-from icir_control.dynamics.kernels.layout import index_at, rows_of
 from icir_control.spatial.kernels.se3 import exp6, log6
 from icir_control.spatial.kernels.so3 import (
     quaternion_exp,
@@ -40,11 +39,11 @@ def integrated(buffer: np.ndarray, q: np.ndarray, v: np.ndarray, out: np.ndarray
         for i in range(q.size):
             out[i] = q[i] + v[i]
         return 0
-    rows = rows_of(buffer)
+    rows = at.rows_of(buffer)
     turn, rotation = np.empty(4), np.empty((3, 3))
     moved, shift = np.empty((3, 3)), np.empty(3)
     for k in range(1, rows.shape[0]):
-        motion, i = index_at(rows, k, at.MOTION), index_at(rows, k, at.INDEX_Q)
+        motion, i = at.integer(rows, k, at.MOTION), at.integer(rows, k, at.INDEX_Q)
         if motion == at.REVOLUTE or motion == at.PRISMATIC:
             out[i] = q[i] + v[k - 1]
         elif motion == at.SPHERICAL:
@@ -86,10 +85,10 @@ def differenced(buffer: np.ndarray, q0: np.ndarray, q1: np.ndarray, out: np.ndar
         for i in range(q0.size):
             out[i] = q1[i] - q0[i]
         return 0
-    rows = rows_of(buffer)
+    rows = at.rows_of(buffer)
     turn, rotation, shift = np.empty(4), np.empty((3, 3)), np.empty(3)
     for k in range(1, rows.shape[0]):
-        motion, i = index_at(rows, k, at.MOTION), index_at(rows, k, at.INDEX_Q)
+        motion, i = at.integer(rows, k, at.MOTION), at.integer(rows, k, at.INDEX_Q)
         if motion == at.REVOLUTE or motion == at.PRISMATIC:
             out[k - 1] = q1[i] - q0[i]
         elif motion == at.SPHERICAL:
