@@ -68,7 +68,7 @@ def _write_column(motion: sp.Spatial, column: int, out: np.ndarray) -> None:
 
 @inlined
 def _clear(matrix: np.ndarray) -> None:
-    """Fill a matrix with zeros: a slice assignment compiles far longer than two loops."""
+    """Fill a matrix with zeros."""
     for i in range(matrix.shape[0]):
         for j in range(matrix.shape[1]):
             matrix[i, j] = 0.0
