@@ -42,7 +42,7 @@ class Plant:
         """Refuse what no plant could be.
 
         Raises:
-            InvalidValueError: A figure has the wrong type, sign or size.
+            InvalidValueError: A value has the wrong type, sign or size.
         """
         for field in fields(self):
             name, value = field.name, getattr(self, field.name)
@@ -55,7 +55,7 @@ class Plant:
 
     @property
     def differences(self) -> dict[str, float]:
-        """The figures that make this plant differ from its URDF, by name; empty when none does."""
+        """The values that make this plant differ from its URDF, by name; empty when none does."""
         return {
             field.name: getattr(self, field.name)
             for field in fields(self)
@@ -110,7 +110,7 @@ def compile_plant(
         model.dof_damping[:] = model.dof_frictionloss[:] = 0.0
     model.dof_damping[:] += plant.joint_damping
     model.dof_frictionloss[:] += plant.joint_friction
-    # Derived constants (subtree masses, the scale of constraints) follow the new figures.
+    # Derived constants (subtree masses, the scale of constraints) follow the new values.
     mujoco.mj_setConst(model, mujoco.MjData(model))
     return model
 

@@ -14,7 +14,7 @@ from icir_control.spatial import kernels
 from icir_control.spatial.arrays import Array, checked, checked_scalar, cross_matrix
 
 _ORTHONORMAL = 1e-6
-"""How far R^T R may be from 1: what figures rounded to seven digits have."""
+"""How far R^T R may be from 1: what numbers rounded to seven digits have."""
 
 _SINGULAR = 1e-8
 """How near to a full turn [rad] the inverse Jacobians, which do not exist there, are refused."""
