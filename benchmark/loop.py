@@ -146,7 +146,7 @@ class StopAfter:
 def loop_ask(seconds: float) -> None:
     """Run the bridge for a while."""
     from icir_control.nodes.bridge.node import MujocoBridge
-    from icir_control.nodes.process import init_ros
+    from icir_control.nodes.process.run import init_ros
 
     init_ros(['bridge', *FAST])
     bridge = MujocoBridge()
@@ -186,7 +186,7 @@ def plain_loop_answer(seconds: float) -> None:
 def composed_ask(seconds: float) -> None:
     """Run bridge and controller in this process for a while."""
     from icir_control.nodes.composed.nodes import ComposedNodes
-    from icir_control.nodes.process import init_ros
+    from icir_control.nodes.process.run import init_ros
 
     init_ros(['composed', *FAST, '--log-level', 'error'])
     nodes = ComposedNodes()

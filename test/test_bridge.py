@@ -323,18 +323,18 @@ def test_divergence_is_named_and_ends_with_a_reset(client):
 def test_a_second_commander_is_named_and_time_stands_still(client):
     client.step()
     other = BridgeClient(client.graph, '/other')
-    rival = other.node.create_publisher(type(client.state), '/joint_commands', 1)
+    duplicate = other.node.create_publisher(type(client.state), '/joint_commands', 1)
     status = client.wait_for_status('several publishers: /client, /other/client_other;')
     assert status.level == b'\2'
-    for publisher in (client.commands, rival):
+    for publisher in (client.commands, duplicate):
         publisher.publish(client.command(client.state))
         client.expect_standstill()
-    other.node.destroy_publisher(rival)
+    other.node.destroy_publisher(duplicate)
     client.wait_for_status('/client does not answer')
     client.step()
 
 
-def test_a_killed_commander_is_no_rival(client):
+def test_a_killed_commander_is_no_duplicate(client):
     code = """
 import rclpy
 from sensor_msgs.msg import JointState
@@ -373,7 +373,7 @@ def test_who_is_missing_is_said(ros_graph):
     process = start_bridge(ros_graph, 'command_timeout:=0.3', 'plant.mass_scale:=1.1')
     process.wait_for(r'gen3_6dof: nq 6, timestep 0.001 s, in lockstep, 1 times real time')
     process.wait_for(r'the plant departs from the model: plant.mass_scale = 1.1')
-    process.wait_for(r'no command for 0.3 s: nobody publishes /joint_commands')
+    process.wait_for(r'no command for 0.3 s: no node publishes /joint_commands')
     client = BridgeClient(ros_graph).connect(process)
     assert client.wait_for_status('/client does not answer on /joint_commands').level == b'\1'
     assert client.counts()['plant.mass_scale'] == '1.1'
@@ -421,7 +421,7 @@ def test_free_running_brakes_without_commands_and_goes_on_with_them(ros_graph):
     process = start_bridge(ros_graph, 'lockstep:=false', 'timestep:=0.005', 'command_timeout:=0.2')
     client = BridgeClient(ros_graph).connect(process)
     client.expect_standstill()
-    # Swing the arm, then fall silent.
+    # Swing the arm, then send nothing.
     answer_for(client, 0.4, (10.0, 5.0, 5.0, 2.0, 2.0, 2.0))
     last = client.stamp
     assert np.abs(client.state.velocity).max() > 0.5
@@ -443,13 +443,13 @@ def test_free_running_brakes_without_commands_and_goes_on_with_them(ros_graph):
     assert int(counts['missed']) > 100
     # A second commander: the newest command does not count any more.
     other = BridgeClient(ros_graph, '/other')
-    rival = other.node.create_publisher(type(client.state), '/joint_commands', 1)
+    duplicate = other.node.create_publisher(type(client.state), '/joint_commands', 1)
     client.wait_for_status('several publishers')
     stamp = client.stamp
     answer_for(client, 0.3, (10.0, 0.0, 0.0, 0.0, 0.0, 0.0))
     assert client.stamp > stamp + 200 * MS
     assert (10.0, 0.0, 0.0, 0.0, 0.0, 0.0) not in {tuple(s.effort) for s in client.states[-20:]}
-    other.node.destroy_publisher(rival)
+    other.node.destroy_publisher(duplicate)
 
 
 def test_a_namespace_moves_everything_but_the_clock(ros_graph):

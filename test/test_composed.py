@@ -103,21 +103,21 @@ def test_one_who_listens_later_hears_every_state(ros_graph):
 def test_a_second_publisher_stops_time_until_it_is_gone(ros_graph, topic):
     unheard = Unheard(ros_graph, 'mujoco_bridge:real_time_factor:=0.0')
     unheard.run_until(0.5)
-    rival = ros_graph.observer('rival')
-    publisher = rival.create_publisher(JointState, topic, 1)
-    unheard.process.wait_for(f'/{topic} has several publishers: .*/rival.*; only one may')
+    duplicate = ros_graph.observer('duplicate')
+    publisher = duplicate.create_publisher(JointState, topic, 1)
+    unheard.process.wait_for(f'/{topic} has several publishers: .*/duplicate.*; only one may')
     unheard.observer.spin_for(0.3)  # what was on its way
     still = unheard.times[-1]
     for _ in range(50):
         message = JointState(name=[f'joint_{i}' for i in range(1, 7)])
         message.position = message.velocity = message.effort = [0.1] * 6
-        message.header.frame_id = 'of the rival'
+        message.header.frame_id = 'of the duplicate'
         publisher.publish(message)
-        rival.spin_for(0.01)
+        duplicate.spin_for(0.01)
     unheard.observer.spin_for(0.2)
     assert unheard.times[-1] == still
-    rival.destroy_publisher(publisher)
-    unheard.process.wait_for('every topic has its one publisher again')
+    duplicate.destroy_publisher(publisher)
+    unheard.process.wait_for('every topic has one publisher again')
     unheard.run_until(still * 1e-9 + 0.5)
 
 

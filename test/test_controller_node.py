@@ -330,11 +330,11 @@ def test_the_parts_of_the_torque_add_up_to_the_command(source):
 
 
 def test_errors_are_reference_minus_state(source):
-    silent: list[JointState] = []
-    source.observer.create_subscription(JointState, 'controller/tracking_error', silent.append, 10)
+    errors: list[JointState] = []
+    source.observer.create_subscription(JointState, 'controller/tracking_error', errors.append, 10)
     source.hold(HOME)
     listen(source, HOME, {'tool_error': TwistStamped})
-    assert not silent, 'gravity has no reference'
+    assert not errors, 'gravity has no reference'
     assert select(source.observer, 'home').success
     moved = HOME + 1e-4
     source.hold(moved, 5)
@@ -542,7 +542,7 @@ def test_invalid_states_are_not_answered_and_the_loop_goes_on(source):
     source.observer.spin_until(lambda: all(kind in rejected() for kind in kinds))
 
 
-def test_silence_is_said_once_and_so_is_its_end(controller, source):
+def test_missing_states_are_logged_once_and_so_is_their_return(controller, source):
     start = len(controller.output)
     source.hold(HOME)
     controller.wait_for('no states on /joint_states from /observer', 5.0, start=start)
@@ -553,27 +553,27 @@ def test_silence_is_said_once_and_so_is_its_end(controller, source):
 
 
 def test_two_sources_of_states_are_named_and_not_answered(controller, graph, source):
-    stranger = graph.observer('stranger')
-    other = StateSource(stranger, token=source.token + ' other')
+    other_node = graph.observer('other_node')
+    other = StateSource(other_node, token=source.token + ' other')
     start = len(controller.output)
     source.hold(HOME)
     told: list[DiagnosticArray] = []
     source.observer.create_subscription(DiagnosticArray, '/diagnostics', told.append, 10)
-    source.observer.spin_until(lambda: '/stranger' in str(told), what='the stranger by name')
+    source.observer.spin_until(lambda: '/other_node' in str(told), what='the other_node by name')
     for k in range(1, 30):
         other.publish(joint_state(k * MILLISECOND, other.token, HOME))
-        stranger.spin_for(0.01)
+        other_node.spin_for(0.01)
         source.publish(joint_state(k * MILLISECOND, source.token, HOME))
         source.observer.spin_for(0.01)
     said = controller.wait_for('more than one node sends states on /joint_states: .*', start=start)
     assert '/observer' in said.group()
-    assert '/stranger' in said.group()
+    assert '/other_node' in said.group()
     source.commands.clear()
     source.publish(joint_state(500 * MILLISECOND, source.token, HOME))
     source.observer.spin_for(0.2)
     assert not source.commands
     source.stamp_ns = 1000 * MILLISECOND
-    assert source.hold(HOME)  # answered again once the other one has been silent for a while
+    assert source.hold(HOME)  # answered again once the other one has stopped for a while
 
 
 @pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from icir_control.nodes.discovery import configure_fast_dds, is_kept_to_this_machine
+from icir_control.nodes.process.discovery import configure_fast_dds, is_kept_to_this_machine
 from icir_control.share import share_directory
 
 PROFILE = 'FASTDDS_DEFAULT_PROFILES_FILE'

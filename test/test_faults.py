@@ -1,4 +1,4 @@
-"""What goes wrong in a laboratory: nodes die or hang, strangers speak, nothing can be written.
+"""What goes wrong in a laboratory: nodes die or hang, other nodes publish, nothing can be written.
 
 Each fault happens to real processes. `make test` lets it happen once, `make test-long` 20 times.
 """
@@ -103,12 +103,12 @@ def states_of(session: Session, until: float) -> dict[str, np.ndarray]:
     }
 
 
-def expect_braked(session: Session, silent_since: float) -> None:
+def expect_braked(session: Session, stopped_at: float) -> None:
     """Check the brake: calm half a second after the timeout, within the limits all the time."""
-    seen = states_of(session, silent_since + TIMEOUT + 0.7)
+    seen = states_of(session, stopped_at + TIMEOUT + 0.7)
     session.bridge.wait_for('no command for 0.2 s: .*; the arm is braked')
-    braked = seen['time'] > silent_since + TIMEOUT
-    calm = seen['time'] > silent_since + TIMEOUT + 0.5
+    braked = seen['time'] > stopped_at + TIMEOUT
+    calm = seen['time'] > stopped_at + TIMEOUT + 0.5
     assert braked.sum() > 50
     assert calm.sum() > 10
     assert (np.abs(seen['effort']) <= LIMITS).all()
@@ -158,7 +158,7 @@ def test_free_running_brakes_while_the_controller_is_dead(ros_graph):
     expect_home(session)
 
 
-def test_the_controller_falls_silent_with_the_bridge_and_takes_no_old_reference_up(ros_graph):
+def test_the_controller_stops_with_the_bridge_and_takes_no_old_reference_up(ros_graph):
     session = moving(ros_graph, PACED)
     commands: list[JointState] = []
     session.observer.create_subscription(JointState, 'joint_commands', commands.append, 10)
@@ -186,14 +186,14 @@ def test_the_controller_falls_silent_with_the_bridge_and_takes_no_old_reference_
 def test_lockstep_loses_nothing_while_a_process_hangs(ros_graph, victim, seconds):
     session = moving(ros_graph, PACED)
     process: Process = getattr(session, victim)
-    silences = session.bridge.output.count('no command for')
+    timeouts = session.bridge.output.count('no command for')
     process.send(signal.SIGSTOP)
     expect_standstill(session, seconds)
     process.send(signal.SIGCONT)
     if victim == 'bridge':
         session.controller.wait_for('no states')
         session.controller.wait_for('states on /joint_states are back')
-        assert session.bridge.output.count('no command for') == silences
+        assert session.bridge.output.count('no command for') == timeouts
     else:
         session.bridge.wait_for('no command for 0.5 s')
         session.bridge.wait_for('commands are back')
@@ -250,10 +250,10 @@ def test_free_running_does_not_hurry_after_a_bridge_that_hung(ros_graph, seconds
 
 def test_another_type_on_the_hot_topics_is_named_and_harms_nobody(ros_graph):
     session = moving(ros_graph, PACED)
-    stranger = ros_graph.observer('stranger')
+    other_node = ros_graph.observer('other_node')
     for topic in ('joint_states', 'joint_commands'):
-        stranger.create_publisher(String, topic, 1).publish(String(data='3.0 2.0 1.0'))
-    words = 'stranger publishes std_msgs/msg/String on'
+        other_node.create_publisher(String, topic, 1).publish(String(data='3.0 2.0 1.0'))
+    words = 'other_node publishes std_msgs/msg/String on'
     session.bridge.wait_for(f'{words} /joint_commands instead of sensor_msgs/msg/JointState')
     session.controller.wait_for(f'{words} /joint_states instead of sensor_msgs/msg/JointState')
     expect_continuation(session)
@@ -264,20 +264,20 @@ def test_another_type_on_the_hot_topics_is_named_and_harms_nobody(ros_graph):
 def test_bytes_that_are_no_message_harm_nobody(ros_graph):
     session = moving(ros_graph, PACED)
     # Beside the topics of ours, whatever else a node listens to.
-    stranger = ros_graph.observer('stranger')
+    other_node = ros_graph.observer('other_node')
     random = np.random.default_rng(1)
-    wrenches = stranger.create_publisher(String, 'mujoco_bridge/external_wrench', 1)
-    modes = stranger.create_publisher(String, 'controller/select_mode', 1)
-    stranger.spin_until(modes.get_subscription_count)
+    wrenches = other_node.create_publisher(String, 'mujoco_bridge/external_wrench', 1)
+    modes = other_node.create_publisher(String, 'controller/select_mode', 1)
+    other_node.spin_until(modes.get_subscription_count)
     for size in (0, 1, 3, 4, 8, 100, 10_000):
         for publisher in (wrenches, modes):
             publisher.publish(random.bytes(size))
-            stranger.spin_for(0.01)
-    targets = stranger.create_publisher(JointState, 'controller/target_joints', 1)
-    stranger.spin_until(targets.get_subscription_count)
+            other_node.spin_for(0.01)
+    targets = other_node.create_publisher(JointState, 'controller/target_joints', 1)
+    other_node.spin_until(targets.get_subscription_count)
     for raw in broken_copies(session.state):
         targets.publish(raw)
-        stranger.spin_for(0.01)
+        other_node.spin_for(0.01)
     session.controller.wait_for('target joints.*a serialised JointState')
     modes.publish(String(data='nan'))
     session.controller.wait_for("'nan'")
@@ -293,16 +293,16 @@ def test_broken_bytes_on_both_hot_topics_are_counted_and_move_nothing(ros_graph)
             found.update({pair.key: pair.value for pair in status.values})
 
     session.observer.create_subscription(DiagnosticArray, '/diagnostics', note, 10)
-    stranger = ros_graph.observer('stranger')
+    other_node = ros_graph.observer('other_node')
     broken = broken_copies(session.state)
     publishers = [
-        stranger.create_publisher(JointState, topic, 1)
+        other_node.create_publisher(JointState, topic, 1)
         for topic in ('joint_states', 'joint_commands')
     ]
     for publisher in publishers:
-        stranger.spin_until(publisher.get_subscription_count)
+        other_node.spin_until(publisher.get_subscription_count)
     # Whoever publishes JointState beside the bridge or the controller also stops time.
-    session.bridge.wait_for('has several publishers: .*/stranger')
+    session.bridge.wait_for('has several publishers: .*/other_node')
 
     def are_counted() -> bool:
         for raw in broken:
@@ -314,8 +314,8 @@ def test_broken_bytes_on_both_hot_topics_are_counted_and_move_nothing(ros_graph)
 
     session.observer.spin_until(are_counted)
     for publisher in publishers:
-        stranger.destroy_publisher(publisher)
-    session.bridge.wait_for('every topic has its one publisher again')
+        other_node.destroy_publisher(publisher)
+    session.bridge.wait_for('every topic has one publisher again')
     expect_continuation(session)
     assert session.controller.output.count('new start') == 1
 
@@ -325,26 +325,26 @@ def test_broken_bytes_on_both_hot_topics_are_counted_and_move_nothing(ros_graph)
 )
 def test_a_second_publisher_stops_time_until_it_is_gone(ros_graph, topic):
     session = moving(ros_graph, PACED)
-    rival = ros_graph.observer('rival')
-    publisher = rival.create_publisher(JointState, topic, 1)
-    session.bridge.wait_for(f'/{topic} has several publishers: .*/rival.*; only one may')
+    duplicate = ros_graph.observer('duplicate')
+    publisher = duplicate.create_publisher(JointState, topic, 1)
+    session.bridge.wait_for(f'/{topic} has several publishers: .*/duplicate.*; only one may')
     session.observer.spin_for(0.2)  # what was on its way
     message = session.state
     message.effort = [9.0] * 6
     if topic == 'joint_states':
-        message.header.frame_id = 'of the rival'
+        message.header.frame_id = 'of the duplicate'
     for _ in range(20):
         publisher.publish(message)
-        rival.spin_for(0.01)
-    rival.destroy_publisher(publisher)
+        duplicate.spin_for(0.01)
+    duplicate.destroy_publisher(publisher)
     stopped = message.header.stamp
-    session.bridge.wait_for('every topic has its one publisher again')
-    session.observer.spin_until(lambda: session.state.header.frame_id != 'of the rival')
+    session.bridge.wait_for('every topic has one publisher again')
+    session.observer.spin_until(lambda: session.state.header.frame_id != 'of the duplicate')
     assert session.state.header.stamp == stopped
     if topic == 'joint_commands':
         expect_continuation(session)
     else:
-        # The controller may have taken the rival's state for a new start.
+        # The controller may have taken the duplicate's state for a new start.
         session.wait(0.1)
         expect_home(session)
 
@@ -361,7 +361,8 @@ def in_own_mounts(script: str, command: list[str]) -> list[str]:
 
 def composed() -> list[str]:
     options = ['--ros-args', '-p', 'mujoco_bridge:viewer:=none']
-    return [sys.executable, '-m', 'icir_control.nodes.composed', *options]
+    code = 'import sys; from icir_control.nodes.composed import main; sys.exit(main())'
+    return [sys.executable, '-c', code, *options]
 
 
 def expect_run(graph, command: list[str], environment: dict[str, str]) -> Process:

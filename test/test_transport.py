@@ -25,7 +25,7 @@ from icir_control.nodes.transport import (
     JointStateSubscription,
     Link,
     Waiter,
-    native,
+    endpoints,
 )
 from icir_control.nodes.transport.decoder import JointStateDecoder
 from icir_control.nodes.transport.layout import JointStateLayout
@@ -371,7 +371,7 @@ def test_messages_are_handed_over_while_nobody_else_subscribes(node, ros_graph):
     heard = []
     publisher.publish(1, 'run', effort=np.ones(4))
     wait_until(subscription.take, waiter := Waiter(node, [subscription]))
-    link.look()
+    link.update()
     for stamp in (2, 3):
         publisher.publish(stamp, 'run', effort=np.full(4, stamp))
     assert subscription.take(), 'at once: no middleware was asked'
@@ -381,7 +381,7 @@ def test_messages_are_handed_over_while_nobody_else_subscribes(node, ros_graph):
     observer = ros_graph.observer()
     listener = observer.create_subscription(JointState, 'states', heard.append, 10)
     wait_until(lambda: publisher.subscribers == 2, waiter)
-    link.look()
+    link.update()
     publisher.publish(4, 'run', effort=np.full(4, 4.0))
     wait_until(subscription.take, waiter)
     assert subscription.stamp_ns == 4
@@ -390,7 +390,7 @@ def test_messages_are_handed_over_while_nobody_else_subscribes(node, ros_graph):
 
     observer.destroy_subscription(listener)
     wait_until(lambda: publisher.subscribers == 1, waiter)
-    link.look()
+    link.update()
     publisher.publish(5, 'run', effort=np.full(4, 5.0))
     assert subscription.take()
     assert subscription.stamp_ns == 5
@@ -403,7 +403,7 @@ def test_nothing_is_handed_over_to_another_topic_or_the_plain_path(node, other):
     if subscription.topic_name != publisher.topic_name:
         node.create_subscription(JointState, 'states', lambda _: None, 1)
     assert publisher.subscribers == 1
-    link.look()
+    link.update()
     publisher.publish(1, 'run', effort=np.ones(4))
     assert not subscription.take()
 
@@ -447,13 +447,13 @@ class Watched(JointStateSubscription):
         return super().has_arrived()
 
 
-def test_a_node_stays_awake_only_while_messages_come_at_once(node):
+def test_a_node_polls_only_while_messages_come_at_once(node):
     publisher = JointStatePublisher(node, 'states', NAMES)
     subscription = Watched(node, 'states', NAMES, ('effort',))
     waiter = Waiter(node, [subscription])
 
     def looks(count, publish=lambda: None):
-        """Wait so often; in which of the waits the node stayed awake."""
+        """Wait so often; in which of the waits the node polled."""
         seen = []
         for _ in range(count):
             before = subscription.looks
@@ -473,7 +473,7 @@ def test_a_node_stays_awake_only_while_messages_come_at_once(node):
 
 
 def test_a_client_library_without_the_private_parts_is_enough(node, monkeypatch):
-    monkeypatch.setattr(native, 'rclpy_implementation', SimpleNamespace())
+    monkeypatch.setattr(endpoints, 'rclpy_implementation', SimpleNamespace())
     publisher = JointStatePublisher(node, 'states', NAMES)
     subscription = JointStateSubscription(node, 'states', NAMES, ('effort',))
     assert not subscription.is_native

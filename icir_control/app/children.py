@@ -37,7 +37,7 @@ class Child:
             listen: Called with the name and each line that it writes, from a thread.
         """
         self.name = name
-        # The collector is off until the node has imported all; see `nodes.process.importing`.
+        # The collector is off until the node has imported all; see `run_node`.
         code = (
             'import gc; gc.disable()\n'
             f'import sys; from icir_control.nodes.{module} import main; sys.exit(main())'

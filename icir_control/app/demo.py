@@ -22,7 +22,7 @@ from icir_control.control import Controller, ControllerConfig
 from icir_control.dynamics import load_urdf
 from icir_control.errors import ConfigurationError
 from icir_control.nodes.model_file import find_model_file
-from icir_control.nodes.stop_request import StopRequest
+from icir_control.nodes.process.stop_request import StopRequest
 
 _STARTING = 'starting (compiles the first time)'
 

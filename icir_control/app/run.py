@@ -24,10 +24,9 @@ from icir_control.app.session import (
     ros_arguments,
 )
 from icir_control.errors import IcirError
-from icir_control.nodes.discovery import DISCOVERY_RANGE
-from icir_control.nodes.ports import is_unused
-from icir_control.nodes.process import init_ros
-from icir_control.nodes.stop_request import StopRequest
+from icir_control.nodes.process.discovery import DISCOVERY_RANGE, is_domain_unused
+from icir_control.nodes.process.run import init_ros
+from icir_control.nodes.process.stop_request import StopRequest
 
 _PATIENCE = 150.0  # s of wall time in which something must move on; both nodes may have to compile
 _MOST_RUNS = 4
@@ -163,6 +162,6 @@ def _free_domain() -> int:
         RunError: There is none.
     """
     for domain in random.SystemRandom().sample(_DOMAINS, len(_DOMAINS)):
-        if is_unused(domain):
+        if is_domain_unused(domain):
             return domain
     raise RunError('every ROS domain of this machine is in use')

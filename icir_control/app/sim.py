@@ -16,8 +16,8 @@ from icir_control.app.session import (
     print_line,
     ros_arguments,
 )
-from icir_control.nodes.discovery import stay_on_this_machine
-from icir_control.nodes.stop_request import StopRequest
+from icir_control.nodes.process.discovery import stay_on_this_machine
+from icir_control.nodes.process.stop_request import StopRequest
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -94,7 +94,7 @@ def _serve_keys(console: 'Console', is_wanted: Callable[[], bool]) -> None:
     import rclpy
 
     from icir_control.nodes.keyboard import Keyboard
-    from icir_control.nodes.process import init_ros
+    from icir_control.nodes.process.run import init_ros
 
     init_ros()
     node = rclpy.create_node('keyboard')

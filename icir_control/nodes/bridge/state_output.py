@@ -1,4 +1,4 @@
-"""The state of the arm as it goes out: once when it is new, and again while time stands still."""
+"""Publishes the state of the arm: once when it is new, and again while time stands still."""
 
 import secrets
 import time
@@ -15,17 +15,17 @@ class StateOutput:
     """Publishes the world's state under the token of the run.
 
     Attributes:
-        token: What tells this run's states from those of any other.
+        token: Identifies the run.
         published_at: Wall time at which the present state was published first [s, monotonic].
         repeat_due: Wall time at which it is to be published again [s, monotonic].
     """
 
     def __init__(self, world: World, publisher: JointStatePublisher) -> None:
-        """Keep world and publisher.
+        """Prepare; the first run opens with `open_run`.
 
         Args:
-            world: Whose state goes out.
-            publisher: Where it goes.
+            world: Whose state is published.
+            publisher: Publishes it.
         """
         self._world = world
         self._publisher = publisher
@@ -33,7 +33,7 @@ class StateOutput:
         self.token = ''
         self.published_at = 0.0
         self.repeat_due = 0.0
-        self._held_up = 0.0
+        self._delay = 0.0
         self._is_repeated = False
 
     def open_run(self) -> None:
@@ -47,7 +47,7 @@ class StateOutput:
         world.read(*self._arrays)
         self._publisher.send(world.time_ns)
         self._is_repeated = False
-        self._held_up = 0.0
+        self._delay = 0.0
         self.published_at = now = time.monotonic()
         self.repeat_due = now + REPEAT_PERIOD
 
@@ -60,7 +60,7 @@ class StateOutput:
         Returns:
             Whether this is its first repetition.
         """
-        self._held_up += now - self.repeat_due
+        self._delay += now - self.repeat_due
         is_first, self._is_repeated = not self._is_repeated, True
         self._publisher.send(self._world.time_ns)
         self.repeat_due = now + REPEAT_PERIOD
@@ -69,10 +69,10 @@ class StateOutput:
     def waited(self, now: float) -> float:
         """Return how long the present state has waited for its answer [s].
 
-        What this process was late with its repetitions does not count: while it hung or had no
-        processor it heard nobody, and the answer may have been there all the time.
+        The time by which repetitions were late does not count: this process was suspended or had
+        no processor, and the answer may have been there all the time.
 
         Args:
             now: Wall time [s, monotonic].
         """
-        return min(now, self.repeat_due) - self.published_at - self._held_up
+        return min(now, self.repeat_due) - self.published_at - self._delay

@@ -1,4 +1,4 @@
-"""Jogging: the tool moves a step at a time, from where its reference is."""
+"""Jogging: the tool moves by steps from its reference pose."""
 
 import numpy as np
 from geometry_msgs.msg import Pose, PoseStamped
@@ -18,35 +18,42 @@ _NEWEST = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
 class Jogger:
     """Publishes a target pose one step from the newest reference pose.
 
-    No compiled function is used, so that the first step needs no more time than the others.
+    No compiled function is used, so that the first step takes no longer than the others.
     """
 
     def __init__(self, node: Node, controller: str) -> None:
-        """Follow the reference.
+        """Subscribe to the reference.
 
         Args:
             node: The node to publish through.
             controller: The controller's name, relative to the node's namespace.
         """
         self._reference: PoseStamped | None = None
+        self._clock = node.get_clock()
         self._step = _FIRST
         self._in_tool_axes = False
         self._targets = node.create_publisher(PoseStamped, f'{controller}/target_pose', 1)
         node.create_subscription(
-            PoseStamped, f'{controller}/reference_pose', self._follow, _NEWEST
+            PoseStamped, f'{controller}/reference_pose', self._take_reference, _NEWEST
         )
 
     def forget(self) -> None:
         """Forget the reference of a controller that has ended."""
         self._reference = None
 
-    def move(self, jog: Jog) -> str:
-        """Ask for one step; return what was asked for, in words."""
+    def move(self, jog: Jog) -> tuple[str, str]:
+        """Request one step.
+
+        Returns:
+            The stamp of the target, as `~/motion_status` repeats it, and a sentence. Without a
+            reference there is no target, and the stamp is empty.
+        """
         if self._reference is None:
-            return 'no reference pose has arrived yet'
+            return '', 'no reference pose has arrived yet'
         metres, degrees = STEPS[self._step]
         size = np.radians(degrees) if jog.turns else metres
         target = PoseStamped()
+        target.header.stamp = self._clock.now().to_msg()
         target.header.frame_id = self._reference.header.frame_id
         target.pose = moved(self._reference.pose, jog, size, in_tool_axes=self._in_tool_axes)
         self._targets.publish(target)
@@ -55,7 +62,8 @@ class Jogger:
             if jog.turns
             else (f'moves along {jog.name} by {1e3 * metres:g} mm')
         )
-        return f'the tool {how} ({self.axes} axes)'
+        stamp = target.header.stamp
+        return f'{stamp.sec}.{stamp.nanosec:09d}', f'the tool {how} ({self.axes} axes)'
 
     def change_axes(self) -> str:
         """Change between the axes of the base and of the tool; return which it is now."""
@@ -77,7 +85,7 @@ class Jogger:
         """Whose axes steps are in: `base` or `tool`."""
         return 'tool' if self._in_tool_axes else 'base'
 
-    def _follow(self, message: PoseStamped) -> None:
+    def _take_reference(self, message: PoseStamped) -> None:
         self._reference = message
 
 

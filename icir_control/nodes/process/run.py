@@ -1,12 +1,13 @@
-"""A node as a process: how it starts, how it is asked to end, and with which exit status."""
+"""A node as a process: its start, its end on request, and its exit status."""
 
 import gc
 import os
 import resource
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import Protocol
 
 import rclpy
 from rclpy.node import Node
@@ -14,40 +15,35 @@ from rclpy.signals import SignalHandlerOptions
 from rclpy.utilities import remove_ros_args
 
 from icir_control.errors import ConfigurationError, IcirError
-from icir_control.nodes.discovery import configure_fast_dds
 from icir_control.nodes.parameter_files import readable_parameters
-from icir_control.nodes.ports import check_ports
-from icir_control.nodes.stop_request import StopRequest
+from icir_control.nodes.process.discovery import check_ports, configure_fast_dds
+from icir_control.nodes.process.stop_request import StopRequest
 
 INVALID = 2
 """Exit status of a process that was given something that it cannot run with."""
 
-PATIENCE = 1.5
+STOP_TIMEOUT = 1.5
 """How long a node's start may go on after a request to stop [s of wall time]."""
 
 _FILES = 64  # that may be open; a running node has 22, and starting takes more
-_FAST_DDS = 'fastrtps'  # as the middleware calls itself; without a port it goes on, deaf
+_FAST_DDS = 'fastrtps'  # part of the middleware's name
+
+
+class NodeProcess(Protocol):
+    """What `run_node` runs."""
+
+    def run(self, stop: StopRequest) -> None:
+        """Run until `stop` is true."""
+
+    def close(self) -> None:
+        """Leave the graph."""
 
 
 @contextmanager
-def importing() -> Iterator[None]:
-    """Import without a look for garbage, of which imports leave next to none.
-
-    That saves a tenth of their time. Nor is what they made ever looked at later.
-    """
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.freeze()
-        gc.enable()
-
-
-@contextmanager
-def collector_off() -> Iterator[None]:
+def gc_off() -> Iterator[None]:
     """Keep Python's garbage collector from running by itself, which takes as long as many ticks.
 
-    What is there already is never looked at again, so that a collection by hand is short.
+    Objects that exist already are never examined again, so that a collection by hand is short.
     """
     gc.collect()
     gc.freeze()
@@ -60,26 +56,32 @@ def collector_off() -> Iterator[None]:
 
 
 def run_node(
-    name: str, arguments: Sequence[str] | None, body: Callable[[StopRequest], None]
+    name: str, arguments: Sequence[str] | None, load: Callable[[], Callable[[], NodeProcess]]
 ) -> int:
-    """Run a node's body between the start and the end of ROS.
+    """Run a node from the start of ROS to its end.
 
     Args:
         name: What the process calls itself in an error message.
         arguments: Command line arguments with the program's name, those of the process by default.
-        body: Runs the node until its argument is true.
+        load: Imports and returns the node's class. Called after requests to stop are handled,
+            because the imports take a second.
 
     Returns:
         The exit status: 0 after a request to stop, 2 after an error in what was given, which is
         then the last line on standard error.
     """
-    given = list(sys.argv if arguments is None else arguments)
-    stop = StopRequest(PATIENCE)
+    stop = StopRequest(STOP_TIMEOUT)
     try:
         with stop:
-            _start_ros(given)
+            _start_ros(list(sys.argv if arguments is None else arguments))
             try:
-                body(stop)
+                # Imports leave next to no garbage: without collections they take a tenth less.
+                gc.disable()
+                kind = load()
+                gc.freeze()
+                gc.enable()
+                with closing(kind()) as node:
+                    node.run(stop)
             finally:
                 stop.defer()
                 rclpy.try_shutdown()
@@ -110,7 +112,7 @@ def join_graph(name: str) -> Node:
     try:
         return Node(name)
     except RuntimeError as error:
-        raise ConfigurationError(f'cannot join the ROS graph: {_words_of(error)}') from error
+        raise ConfigurationError(f'cannot join the ROS graph: {_message_of(error)}') from error
 
 
 def init_ros(arguments: Sequence[str] = ()) -> None:
@@ -121,14 +123,17 @@ def init_ros(arguments: Sequence[str] = ()) -> None:
     """
     if _FAST_DDS in rclpy.get_rmw_implementation_identifier():
         configure_fast_dds()
-    # The wait of a process that ROS shuts down from a signal handler fails in its middle.
+    # Without signal handlers of ROS: a shutdown by one of them makes a wait fail half way.
     rclpy.init(
         args=[*arguments, *_log_arguments()], signal_handler_options=SignalHandlerOptions.NO
     )
 
 
 def _log_arguments() -> list[str]:
-    """Return what keeps ROS from writing log files, where it could not, and would not start."""
+    """Return the arguments that switch log files off where they cannot be written.
+
+    ROS would not start.
+    """
     home = os.environ.get('ROS_HOME') or '~/.ros'
     folder = Path(os.environ.get('ROS_LOG_DIR') or f'{home}/log').expanduser()
     try:
@@ -164,11 +169,11 @@ def _start_ros(arguments: list[str]) -> None:
                 )
             init_ros(readable)
         except (RuntimeError, ValueError) as error:
-            raise ConfigurationError(_words_of(error)) from error
+            raise ConfigurationError(_message_of(error)) from error
     if _FAST_DDS in rclpy.get_rmw_implementation_identifier():
         check_ports(rclpy.get_default_context().get_domain_id())
 
 
-def _words_of(error: Exception) -> str:
-    """Return what ROS says of an error, without the place in its own source that follows."""
+def _message_of(error: Exception) -> str:
+    """Return the message of an error of ROS, without the source line that follows it."""
     return str(error).partition(', at /')[0]
