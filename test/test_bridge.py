@@ -385,6 +385,27 @@ def test_who_is_missing_is_said(ros_graph):
     assert 'Traceback' not in process.output
 
 
+def test_a_controller_that_compiles_is_starting_and_a_killed_one_is_not(ros_graph, tmp_path):
+    names = ('-r', '__ns:=/left', '-r', 'joint_commands:=torques')
+    process = start_bridge(ros_graph, 'command_timeout:=0.3', remap=names)
+    process.wait_for('no command for 0.3 s: no node publishes /left/torques; time stands still')
+    controller = ros_graph.start(
+        'controller',
+        *('--ros-args', *names, '-r', '__node:=renamed'),
+        # A cache of its own is empty: the kernels of the laws take many seconds.
+        environment={'NUMBA_CACHE_DIR': str(tmp_path)},
+    )
+    controller.wait_for(r'compiling \S+.* \(first start on this machine only\)|, 1 of')
+    process.wait_for(
+        'no command for 0.3 s: /left/renamed is starting, and does not subscribe to'
+        ' /left/joint_states yet .* compiles'
+    )
+    assert 'ready' not in controller.output
+    start = len(process.output)
+    controller.send(signal.SIGKILL)
+    process.wait_for('no node publishes /left/torques', start=start)
+
+
 def answer_for(client, seconds, effort=(0.0,) * 6):
     """Answer every state for a while of wall time; how much simulated time went by [s]."""
     begin, first = time.monotonic(), client.stamp

@@ -16,6 +16,7 @@ from icir_control.nodes.bridge.services import SimulationServices, Stepper
 from icir_control.nodes.bridge.wrench import WrenchInput
 from icir_control.nodes.model_file import find_model_file
 from icir_control.nodes.parameters import MODEL, Parameters
+from icir_control.nodes.process.compilation import log_compilation
 from icir_control.nodes.process.graph import Publishers
 from icir_control.nodes.process.run import gc_off, join_graph
 from icir_control.nodes.process.stop_request import StopRequest
@@ -62,8 +63,9 @@ class MujocoBridge:
             plant=config.plant,
             lossless=True,  # as the dynamics model; the plant's parameters add losses
         )
-        self._notes = check_model(self._model, self._world)
-        self._build_loop(waiter)
+        with log_compilation(self._node.get_logger()):
+            self._notes = check_model(self._model, self._world)
+            self._build_loop(waiter)
         self._build_interface()
         self._viewer = open_viewer(self._world, config.viewer)
         self._add_tasks()

@@ -1,7 +1,7 @@
 """The controller's node: each state is answered before anything else is done."""
 
-import inspect
 import time
+from inspect import signature
 from typing import Any
 
 from rcl_interfaces.msg import ParameterDescriptor
@@ -16,6 +16,7 @@ from icir_control.nodes.controller.state_monitor import StartDetector, StateMoni
 from icir_control.nodes.controller.telemetry import Telemetry
 from icir_control.nodes.model_file import find_model_file
 from icir_control.nodes.parameters import MODEL, Parameters
+from icir_control.nodes.process.compilation import Progress, log_compilation
 from icir_control.nodes.process.run import gc_off, join_graph
 from icir_control.nodes.process.stop_request import StopRequest
 from icir_control.nodes.transport import JointStatePublisher, JointStateSubscription, Waiter
@@ -53,22 +54,22 @@ class ControllerNode:
         self._log = node.get_logger()
         parameters = Parameters(node)
         model = load_urdf(find_model_file(parameters.declare(MODEL)))
-        config = declare_config(parameters, model)
-        _declare_pose_modes(node, config)
         names = model.joint_names
         self.commands = JointStatePublisher(node, COMMANDS, names)
-        self._controller = Controller(model, config)
-        self._log_model(model)
-        self._warm_up()
-        parameters.watch(self._controller.update)
-
-        self._starts = StartDetector(model.velocity_limit)
+        with log_compilation(self._log) as progress:
+            config = declare_config(parameters, model)
+            _declare_pose_modes(node, config)
+            self._controller = Controller(model, config)
+            self._log_model(model)
+            _warm_up(self._controller, progress)
+            parameters.watch(self._controller.update)
+            self._starts = StartDetector(model.velocity_limit)
+            self._telemetry = Telemetry(node, self._controller)
+            self._requests = Requests(node, self._controller, self._finish_request)
+            self.states = JointStateSubscription(node, STATES, names)
         (self._effort,) = self.commands.open('', 'effort')
         self._answered_ns = 0
         self._answered_token: str | None = None
-        self._telemetry = Telemetry(node, self._controller)
-        self._requests = Requests(node, self._controller, self._finish_request)
-        self.states = JointStateSubscription(node, STATES, names)
         self._monitor = StateMonitor(node, self.states, self._controller, self.commands.topic_name)
         self.waiter = Waiter(node, [self.states])
 
@@ -139,23 +140,6 @@ class ControllerNode:
         lines = ('  '.join(map(str.ljust, row, widths)).rstrip() for row in rows)
         log.info('frames:\n' + '\n'.join(lines))
 
-    def _warm_up(self) -> None:
-        """Compile, and log each unit before it is compiled; nothing when the cache has all."""
-        begin = time.monotonic()
-
-        def progress(done: int, total: int, name: str) -> None:
-            self._log.info(f'compiling the control laws, {done + 1} of {total}: {name}')
-
-        arguments: dict[str, Any] = {}
-        if 'progress' in inspect.signature(self._controller.warm_up).parameters:
-            arguments['progress'] = progress
-        else:
-            self._log.info(
-                'compiling the control laws; the first start on a machine takes longest'
-            )
-        self._controller.warm_up(**arguments)
-        self._log.info(f'compiled in {time.monotonic() - begin:.2f} s')
-
     def _finish_request(self) -> None:
         """Report what a request has changed; the next tick may be far away."""
         self._log_events()
@@ -174,6 +158,13 @@ class ControllerNode:
             log.warning(event.text)
         else:
             log.info(event.text)
+
+
+def _warm_up(controller: Controller, progress: Progress) -> None:
+    """Compile what a tick or a switch may call."""
+    warm_up: Any = controller.warm_up
+    arguments = (progress,) if signature(warm_up).parameters else ()
+    warm_up(*arguments)
 
 
 def _declare_pose_modes(node: Node, config: ControllerConfig) -> None:
