@@ -3,13 +3,9 @@
 `loop` owns simulation time. Its parts (gate, timing, pushes) do not depend on ROS.
 """
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
 
-from icir_control.nodes.process.run import run_node
-
-if TYPE_CHECKING:
-    from icir_control.nodes.bridge.node import MujocoBridge
+from icir_control.nodes.process.run import NodeProcess, run_node
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -21,7 +17,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return run_node('mujoco_bridge', arguments, _load)
 
 
-def _load() -> type['MujocoBridge']:
+def _load() -> Callable[[], NodeProcess]:
     from icir_control.nodes.bridge.node import MujocoBridge
 
     return MujocoBridge

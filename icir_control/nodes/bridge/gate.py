@@ -44,7 +44,7 @@ class CommandGate:
         """Begin a run: commands for earlier ones are not admitted any more.
 
         Args:
-            token: What tells this run's states from those of any other.
+            token: Identifies the run.
             state_ns: Stamp of its first state [ns].
         """
         self._token = token
@@ -145,7 +145,7 @@ class Hold:
             self.finish_step(False)
 
     def finish_step(self, is_taken: bool) -> None:
-        """Tell the requester of a step, if there is one, whether it was taken."""
+        """Answer a requested step, if there is one, with whether it was taken."""
         done, self._step_done = self._step_done, None
         if done is not None:
             self._update()

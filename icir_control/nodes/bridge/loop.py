@@ -21,7 +21,7 @@ from icir_control.simulation import World
 BRAKE_RATE = 20.0
 """Without commands, joint speeds decay as exp(-rate t) [1/s]: to a 400th in 0.3 s."""
 
-_REASON_PERIOD = 1.0  # s of wall time between two looks why the first command does not come
+_REASON_PERIOD = 1.0  # s of wall time between two checks why the first command does not come
 _NANOSECONDS = 1e9
 
 

@@ -1,12 +1,8 @@
 """The nodes `mujoco_bridge` and `controller` as one process."""
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
 
-from icir_control.nodes.process.run import run_node
-
-if TYPE_CHECKING:
-    from icir_control.nodes.composed.nodes import ComposedNodes
+from icir_control.nodes.process.run import NodeProcess, run_node
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -21,7 +17,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return run_node('composed', arguments, _load)
 
 
-def _load() -> type['ComposedNodes']:
+def _load() -> Callable[[], NodeProcess]:
     from icir_control.nodes.composed.nodes import ComposedNodes
 
     return ComposedNodes

@@ -1,12 +1,8 @@
 """The node `controller`: states in, torques out."""
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
 
-from icir_control.nodes.process.run import run_node
-
-if TYPE_CHECKING:
-    from icir_control.nodes.controller.node import ControllerNode
+from icir_control.nodes.process.run import NodeProcess, run_node
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -18,7 +14,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return run_node('controller', arguments, _load)
 
 
-def _load() -> type['ControllerNode']:
+def _load() -> Callable[[], NodeProcess]:
     from icir_control.nodes.controller.node import ControllerNode
 
     return ControllerNode

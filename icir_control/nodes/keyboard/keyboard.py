@@ -91,7 +91,7 @@ class Keyboard:
         }
 
     def run(self, is_wanted: Callable[[], bool] = lambda: True) -> None:
-        """Serve keys until one says quit, a signal or the end of input comes, or it is unwanted.
+        """Serve keys until the key to quit, a signal, the end of input, or `is_wanted` is False.
 
         Args:
             is_wanted: Called again and again; False ends it.

@@ -79,7 +79,7 @@ class Terminal:
     def read(self, timeout_s: float) -> list[str]:
         """Return the keys that were typed, after waiting for one; often none.
 
-        A key that sends several characters (an arrow, say) counts as one. The end of input, a
+        A key that sends several characters, such as an arrow, counts as one. The end of input, a
         closed terminal, sets `is_over`.
 
         Args:
@@ -114,7 +114,7 @@ class Terminal:
         """Return whether the terminal may be touched.
 
         A program in the background would be stopped for it; when it comes to the foreground,
-        SIGCONT tells it so.
+        it receives SIGCONT.
         """
         try:
             return os.tcgetpgrp(self._file) == os.getpgrp()

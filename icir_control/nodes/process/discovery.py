@@ -44,8 +44,8 @@ def configure_fast_dds() -> None:
 
     To be called before ROS is initialised; processes that are started later inherit it. For this
     machine alone ROS adds shared memory to every profile (`create_participant` of
-    rmw_fastrtps_shared_cpp), whatever the user has chosen; so it is the profile that keeps to this
-    machine here, and ROS that is told to follow it.
+    rmw_fastrtps_shared_cpp), whatever the user has chosen. So the profile keeps discovery to this
+    machine here, and ROS is set to follow the profile.
     """
     ours = ('', _path_of(_PROFILE), _path_of(_LOCAL_PROFILE))
     if any(os.environ.get(name, '') not in ours for name in _VARIABLES):
