@@ -10,7 +10,6 @@ from rcl_interfaces.srv import GetParameters, ListParameters, SetParameters
 from rclpy.client import Client
 from rclpy.node import Node
 from rclpy.parameter import Parameter, parameter_value_to_python
-from rclpy.parameter_client import AsyncParameterClient
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from rclpy.task import Future
 from std_msgs.msg import String
@@ -68,13 +67,12 @@ class ControllerClient:
         self._on_modes = on_modes
         self._on_lost = on_lost
         self._on_motion_status = on_motion_status
-        self._parameters = AsyncParameterClient(node, controller)
         self._clients: dict[str, Client[Any, Any]] = {}
         self._requests: list[Request] = []
         self._speed_changes: deque[tuple[int, Callable[[str], None]]] = deque()
         self._identity: set[tuple[int, ...]] = set()
         self._graph_due = 0.0
-        self._answer_due: float | None = None
+        self._is_reading = False
         node.create_subscription(String, f'{controller}/mode', self._take_mode, _LATCHED)
         node.create_subscription(
             DiagnosticStatus, f'{controller}/motion_status', self._take_motion_status, 10
@@ -93,24 +91,22 @@ class ControllerClient:
             tuple(publisher.endpoint_gid)
             for publisher in self._node.get_publishers_info_by_topic(f'{self._controller}/mode')
         }
-        is_there = bool(identity) and self._parameters.services_are_ready()
-        if not is_there:
-            self._answer_due = None
-            if self.modes is not None:
-                self.modes = None
-                self.running = ''
-                self._on_lost()
-            return
         is_new = not identity <= self._identity
         self._identity = identity
-        is_overdue = self._answer_due is not None and now > self._answer_due
-        if is_new or is_overdue or (self.modes is None and self._answer_due is None):
+        if not identity and self.modes is not None:
+            self.modes = None
+            self.running = ''
+            self._on_lost()
+        if is_new or (identity and self.modes is None and not self._is_reading):
             self.read_modes()
 
     def read_modes(self) -> None:
         """Ask the controller for its modes; `on_modes` is called with the answer."""
-        self._answer_due = time.monotonic() + ANSWER_TIMEOUT
-        self._parameters.list_parameters([MODES], callback=self._request_values)
+        self._is_reading = True
+        request = ListParameters.Request(prefixes=[MODES])
+        self._send(
+            ListParameters, 'list_parameters', request, self._request_values, self._fail_to_read
+        )
 
     def select(self, mode: Mode, answered: Callable[[bool, str], None]) -> None:
         """Ask the controller to run a mode; sent as soon as the service is found.
@@ -197,21 +193,29 @@ class ControllerClient:
         values = {pair.key: pair.value for pair in message.values}
         self._on_motion_status(values, message.message)
 
-    def _request_values(self, future: Future[Any]) -> None:
-        answer: ListParameters.Response = future.result()
-        names = [NAMES, POSE_NAMES, *answer.result.names]
-        self._parameters.get_parameters(names, lambda done: self._take_values(names, done))
+    def _request_values(self, response: ListParameters.Response) -> None:
+        names = [NAMES, POSE_NAMES, *response.result.names]
 
-    def _take_values(self, names: list[str], future: Future[Any]) -> None:
-        answer: GetParameters.Response = future.result()
-        if len(answer.values) != len(names):  # the parameters are not declared yet
-            return
-        values: dict[str, Any] = dict(
-            zip(names, map(parameter_value_to_python, answer.values), strict=True)
-        )
-        self._answer_due = None
+        def take(response: GetParameters.Response) -> None:
+            if len(response.values) == len(names):
+                values = map(parameter_value_to_python, response.values)
+                self._take_values(dict(zip(names, values, strict=True)))
+            else:  # the parameters are not declared yet
+                self._fail_to_read()
+
+        request = GetParameters.Request(names=names)
+        self._send(GetParameters, 'get_parameters', request, take, self._fail_to_read)
+
+    def _fail_to_read(self) -> None:
+        """Read anew at the next look at the graph."""
+        self._is_reading = False
+        self._identity = set()
+
+    def _take_values(self, values: dict[str, Any]) -> None:
+        self._is_reading = False
+        # Discovery of a service takes a while: not first when a key is pressed.
+        self._client(SetParameters, 'set_parameters')
         for mode in values[NAMES]:
-            # Discovery of a service takes a while: not first when a key is pressed.
             self._client(Trigger, f'{MODES}/{mode}')
         self.modes = modes_of(values[NAMES], values[POSE_NAMES], values)
         self._on_modes(self.modes)
