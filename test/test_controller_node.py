@@ -267,6 +267,40 @@ def test_a_pose_target_is_in_the_base_frame(controller, source):
     assert poses[-1].pose.position.z == pytest.approx(goal, abs=1e-9)
 
 
+def test_the_outcome_of_each_request_is_published(source):
+    outcomes: list[DiagnosticStatus] = []
+    source.observer.create_subscription(
+        DiagnosticStatus, 'controller/motion_status', outcomes.append, LATCHED
+    )
+
+    def outcome(request: str) -> tuple[bytes, str, dict[str, str]]:
+        def found() -> list[DiagnosticStatus]:
+            return [one for one in outcomes if one.values and one.values[0].value == request]
+
+        source.observer.spin_until(found, what=f'the outcome of {request}')
+        status = found()[-1]
+        return status.level, status.message, {pair.key: pair.value for pair in status.values}
+
+    source.hold(np.zeros(6))
+    assert select(source.observer, 'impedance').success
+    level, message, values = outcome('mode impedance')
+    assert (level, message, values['outcome']) == (DiagnosticStatus.OK, 'accepted', 'accepted')
+    answer = select(source.observer, 'down')
+    level, message, values = outcome('mode down')
+    assert (level, message) == (DiagnosticStatus.WARN, answer.message)
+    assert (values['outcome'], values['mode']) == ('refused', 'impedance')
+    publisher = source.observer.create_publisher(PoseStamped, 'controller/target_pose', 1)
+    source.observer.spin_until(publisher.get_subscription_count)
+    target = PoseStamped()
+    target.header.frame_id = 'world'
+    target.header.stamp.sec, target.header.stamp.nanosec = 12, 34
+    publisher.publish(target)
+    level, message, values = outcome('target pose')
+    assert level == DiagnosticStatus.WARN
+    assert "header.frame_id = 'world'" in message
+    assert (values['stamp'], values['outcome']) == ('12.000000034', 'refused')
+
+
 def test_poses_come_every_ten_milliseconds_and_not_faster_than_the_eye(source):
     poses: list[PoseStamped] = []
     source.observer.create_subscription(PoseStamped, 'controller/current_pose', poses.append, 50)
