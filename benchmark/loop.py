@@ -13,7 +13,7 @@ Every way but `composed` runs as two processes, each on a ROS graph of its own:
 - `raw, one processor` and `loop, one processor`: two processes again, both kept to one processor,
   as by `taskset`: they take turns anyway, and no sleeping processor has to be woken.
 
-The ways take turns, so that a change of the machine's mood meets all of them.
+The ways take turns, so that a change of the machine's speed meets all of them.
 """
 
 import argparse

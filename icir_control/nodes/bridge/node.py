@@ -16,9 +16,8 @@ from icir_control.nodes.bridge.services import SimulationServices, Stepper
 from icir_control.nodes.bridge.wrench import WrenchInput
 from icir_control.nodes.model_file import find_model_file
 from icir_control.nodes.parameters import MODEL, Parameters
-from icir_control.nodes.process.compilation import log_compilation
 from icir_control.nodes.process.graph import Publishers
-from icir_control.nodes.process.run import gc_off, join_graph
+from icir_control.nodes.process.run import gc_off, join_graph, log_compilation
 from icir_control.nodes.process.stop_request import StopRequest
 from icir_control.nodes.transport import JointStatePublisher, JointStateSubscription, Waiter
 from icir_control.simulation import World, open_viewer

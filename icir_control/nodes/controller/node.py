@@ -16,8 +16,7 @@ from icir_control.nodes.controller.state_monitor import StartDetector, StateMoni
 from icir_control.nodes.controller.telemetry import Telemetry
 from icir_control.nodes.model_file import find_model_file
 from icir_control.nodes.parameters import MODEL, Parameters
-from icir_control.nodes.process.compilation import Progress, log_compilation
-from icir_control.nodes.process.run import gc_off, join_graph
+from icir_control.nodes.process.run import Progress, gc_off, join_graph, log_compilation
 from icir_control.nodes.process.stop_request import StopRequest
 from icir_control.nodes.transport import JointStatePublisher, JointStateSubscription, Waiter
 
