@@ -203,6 +203,7 @@ def test_lockstep_loses_nothing_while_a_process_hangs(ros_graph, victim, seconds
 
 def test_the_time_for_which_the_bridge_hangs_does_not_count_as_the_controllers(ros_graph):
     session = moving(ros_graph, PACED)
+    start = len(session.bridge.output)  # on a busy machine its own start takes longer than that
     for process in (session.controller, session.bridge):
         process.send(signal.SIGSTOP)
     expect_standstill(session, 0.7)
@@ -212,7 +213,7 @@ def test_the_time_for_which_the_bridge_hangs_does_not_count_as_the_controllers(r
     session.observer.spin_until(lambda: heard, what='the state again')
     session.controller.send(signal.SIGCONT)
     expect_continuation(session)
-    assert 'no command for 0.5 s' not in session.bridge.output
+    assert 'no command for 0.5 s' not in session.bridge.output[start:]
 
 
 @pytest.mark.parametrize('seconds', HANGS)
