@@ -16,11 +16,11 @@ from typing import Any
 
 import numpy as np
 import pinocchio as pin
+from icir_control.app.acceptance.closed_loop import HOME, ClosedLoop
+from icir_control.app.acceptance.redundancy import HOME_7DOF
 from rich.console import Console
 from rich.table import Table
 
-from icir_control.app.acceptance.closed_loop import HOME, ClosedLoop
-from icir_control.app.acceptance.redundancy import HOME_7DOF
 from icir_control.app.robot import Robot
 from icir_control.control import Controller
 from icir_control.simulation import Plant

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 import matplotlib as mpl
 import numpy as np
+from icir_control.app.acceptance.closed_loop import HOME, READY, UPRIGHT, ClosedLoop, Trace
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
@@ -17,7 +18,6 @@ from matplotlib.ticker import LogLocator
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
-from icir_control.app.acceptance.closed_loop import HOME, READY, UPRIGHT, ClosedLoop, Trace
 from icir_control.control import Law, Plan, Start, Tick
 from icir_control.control.laws import Joint
 from icir_control.dynamics import (

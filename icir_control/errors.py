@@ -45,7 +45,16 @@ class ConfigurationError(IcirError):
 
 
 class RefusedError(IcirError):
-    """A request that is well formed but refused now; the message is the reason."""
+    """A request that is well formed but refused now; the message says why.
+
+    Attributes:
+        reason: For a program: `position_limit`, `out_of_reach`, `singularity`; empty for others.
+    """
+
+    def __init__(self, message: str, *, reason: str = '') -> None:
+        """State why, for a user and for a program."""
+        self.reason = reason
+        super().__init__(message)
 
 
 class LawError(RefusedError):

@@ -1,4 +1,4 @@
-"""`icir_control demo`: a whole run with its figures, plots and report; and how one can end."""
+"""`icir_control demo`: a whole run with its metrics, plots and report; and how one can end."""
 
 import json
 import os
@@ -12,7 +12,7 @@ import pytest
 import yaml
 from matplotlib.image import imread
 
-from icir_control.app.plan import PHASES
+from icir_control.app.demo.plan import PHASES
 from icir_control.share import share_directory
 
 COMMAND = (str(Path(sys.executable).parent / 'icir_control'), 'demo')
@@ -60,7 +60,7 @@ PROMISED = {
     },
     'seven_joints': {'tool_m': (0.0, 1e-6), 'elbow_rad': (np.radians(20.0), None)},
 }
-"""Least and greatest good value of every figure of the acceptance."""
+"""Least and greatest good value of every metric of the promises."""
 
 
 @pytest.fixture(scope='module')
@@ -89,7 +89,7 @@ def test_it_passes_and_says_so(run):
     assert report['steps'] == round(PHASES[-1].end / 1e-3)
 
 
-def test_every_mode_of_the_configuration_has_its_figures(run):
+def test_every_mode_of_the_configuration_has_its_metrics(run):
     _, report, _ = run
     modes = report['modes']
     shipped = yaml.safe_load((share_directory() / 'config' / 'gen3_6dof.yaml').read_text())
@@ -108,11 +108,11 @@ def test_every_mode_of_the_configuration_has_its_figures(run):
     assert modes['float']['rotation_error_rad'] < 5e-3
     assert modes['impedance']['displacement_m'] == pytest.approx(5.0 / 500.0, rel=0.05)
     assert modes['impedance']['stiffness_error'] < 0.05
-    assert all(0.0 < figures['peak_torque_fraction'] < 1.0 for figures in modes.values())
+    assert all(0.0 < metrics['peak_torque_fraction'] < 1.0 for metrics in modes.values())
 
 
-def test_the_figures_are_those_of_the_run_on_the_topics(run):
-    """No state lost; the commands and references that the figures rest on are the run's own."""
+def test_the_metrics_are_those_of_the_run_on_the_topics(run):
+    """No state lost; the commands and references that the metrics rest on are the run's own."""
     _, report, _ = run
     assert report['run']['lost_states'] == 0
     assert report['run']['command_difference_nm'] < 1e-9
@@ -122,28 +122,28 @@ def test_the_figures_are_those_of_the_run_on_the_topics(run):
 def test_every_promise_is_kept_within_the_bounds_that_were_asked_for(run):
     _, report, _ = run
     assert report['bounds']['acceptance'] == {
-        promise: {name: list(bounds) for name, bounds in figures.items()}
-        for promise, figures in PROMISED.items()
+        promise: {name: list(bounds) for name, bounds in metrics.items()}
+        for promise, metrics in PROMISED.items()
     }
     assert report['acceptance'].keys() == PROMISED.keys()
-    for promise, figures in report['acceptance'].items():
-        assert figures.keys() == PROMISED[promise].keys()
-        for name, value in figures.items():
+    for promise, metrics in report['acceptance'].items():
+        assert metrics.keys() == PROMISED[promise].keys()
+        for name, value in metrics.items():
             lower, upper = PROMISED[promise][name]
             assert value >= lower, (promise, name)
             assert upper is None or value <= upper, (promise, name)
 
 
-def test_the_table_shows_every_figure(run):
+def test_the_table_shows_every_metric(run):
     done, report, _ = run
-    for promise, figures in report['acceptance'].items():
+    for promise, metrics in report['acceptance'].items():
         assert promise.replace('_', ' ') in done.stdout
-        for name in figures:
+        for name in metrics:
             words = name.rpartition('_')[0] if name.endswith(('_rad', '_m', '_s')) else name
             assert words.replace('_', ' ') in done.stdout
-    for mode, figures in report['modes'].items():
+    for mode, metrics in report['modes'].items():
         assert mode in done.stdout
-        for name in figures:
+        for name in metrics:
             assert name.rpartition('_')[0].replace('_', ' ') in done.stdout
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from icir_control.app.acceptance.gains import error_ratio
+from icir_control.app.promises.transitions import error_ratio
 
 
 @pytest.mark.parametrize('mode', ['home', 'jog', 'impedance'])

@@ -2,7 +2,7 @@
 
 import pytest
 
-from icir_control.app.acceptance.switching import (
+from icir_control.app.promises.transitions import (
     PAIRS,
     limited_loop,
     limited_shares,

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from closed_loop import HOME, READY, ClosedLoop
 
-from icir_control.app.acceptance.tracking import FAST
+from icir_control.app.promises.accuracy import FAST
 from icir_control.control import Controller
 
 
@@ -74,7 +74,7 @@ def test_two_millisecond_steps_are_matched_too():
 def test_same_input_same_output_to_the_last_bit():
     def positions():
         loop = ClosedLoop()
-        return np.vstack([loop.go('home', 2.2).array('q'), loop.go('down', 1.0).array('q')])
+        return np.vstack([loop.go('home', 2.2)['position'], loop.go('down', 1.0)['position']])
 
     assert np.array_equal(positions(), positions())
 

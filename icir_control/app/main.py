@@ -116,7 +116,7 @@ def sim(
 def demo(
     output: Annotated[Path, typer.Option(help='Folder for the plots.')] = Path('results'),
     report: Annotated[
-        Path | None, typer.Option(help='File for the figures, as JSON.', show_default='none')
+        Path | None, typer.Option(help='File for the metrics, as JSON.', show_default='none')
     ] = None,
     acceptance: Annotated[
         Acceptance | None,
@@ -126,15 +126,14 @@ def demo(
         ),
     ] = None,
 ) -> None:
-    """Run every mode once, by itself, and measure: a table of figures, and plots."""
-    from icir_control.app.acceptance import FULL, SHORT
+    """Run every mode once, by itself, and measure: a table of metrics, and plots."""
     from icir_control.app.demo import run_demo
+    from icir_control.app.promises import AMOUNTS
     from icir_control.compiled import JIT_DISABLED
 
     if acceptance is None:
         acceptance = Acceptance.NONE if JIT_DISABLED else Acceptance.SHORT
-    amounts = {Acceptance.NONE: None, Acceptance.SHORT: SHORT, Acceptance.FULL: FULL}
-    if not run_demo(output, report, amounts[acceptance]):
+    if not run_demo(output, report, AMOUNTS[acceptance.value]):
         raise typer.Exit(1)
 
 

@@ -97,11 +97,15 @@ class Law:
         FIGURES: What a mode of this law can set.
         CODE: Its kernel; CUSTOM for a law in Python.
         TRACKS: Whether the arm is held to the reference, so that the next law starts from it.
+        FOLLOWS: What the path of its plan is: `nothing`, `joints` or `pose`.
+        METRICS: What is worth measuring of it; names of `icir_control.app.demo.metrics`.
     """
 
     FIGURES: ClassVar[tuple[Figure, ...]] = ()
     CODE: ClassVar[int] = CUSTOM
     TRACKS: ClassVar[bool] = False
+    FOLLOWS: ClassVar[str] = 'nothing'
+    METRICS: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, arm: Arm, figures: Mapping[str, Any]) -> None:
         """Keep the arm and the checked values of the figures; arrays are (n,) float64.

@@ -35,7 +35,7 @@ def plan_joint_motion(
     """
     outside = arm.outside_limits(goal)
     if outside:
-        raise RefusedError(f'the goal has {outside}')
+        raise RefusedError(f'the goal has {outside}', reason='position_limit')
     # A start faster than a limit cannot be helped by more time: its speed is then the limit.
     limit = np.maximum(VELOCITY_SHARE * arm.model.velocity_limit, np.abs(start.v))
     seconds, note = duration, ''
@@ -100,7 +100,8 @@ def plan_pose_motion(
     if not least >= singularity:
         raise RefusedError(
             'the path starts too near a singularity: smallest singular value of the Jacobian '
-            f'{least:.2g}, at least {singularity:g} is needed; move the joints first'
+            f'{least:.2g}, at least {singularity:g} is needed; move the joints first',
+            reason='singularity',
         )
     workspace.run(REHEARSE)
     share = min(record.path_time / duration, 1.0)
@@ -116,13 +117,15 @@ def _judge(arm: Arm, outcome: NDArray[np.float64], expected: float, share: float
         raise RefusedError(
             f'the path leaves the limits of {model.joint_names[i]} '
             f'[{model.lower_position_limit[i]:.4g}, {model.upper_position_limit[i]:.4g}] '
-            f'after {seconds:.2g} s, at {place:.4g}'
+            f'after {seconds:.2g} s, at {place:.4g}',
+            reason='position_limit',
         )
     if ending != ARRIVED:
         raise RefusedError(
             f'the goal is out of reach: the arm gets stuck at {share:.0%} of the motion, with '
             f'{left:.2g} m or rad between tool and path; smallest singular value of the '
-            f'Jacobian on the way {least:.2g}'
+            f'Jacobian on the way {least:.2g}',
+            reason='out_of_reach',
         )
     if seconds <= 1.02 * expected + 0.02:
         return ''
@@ -143,5 +146,6 @@ def _check_position_limits(arm: Arm, samples: NDArray[np.float64], start: Start)
         raise RefusedError(
             f'the path leaves the limits of {model.joint_names[i]} '
             f'[{model.lower_position_limit[i]:.4g}, {model.upper_position_limit[i]:.4g}] '
-            f'{k / (SAMPLES - 1):.0%} of the way, at {samples[k, i]:.4g}'
+            f'{k / (SAMPLES - 1):.0%} of the way, at {samples[k, i]:.4g}',
+            reason='position_limit',
         )

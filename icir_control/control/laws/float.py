@@ -38,6 +38,8 @@ class Float(Law):
         SINGULARITY_DAMPING,
     )
     CODE = FLOAT
+    FOLLOWS = 'pose'
+    METRICS = ('hand_guiding',)
 
     def plan(self, start: Start) -> Plan:
         """Let the present motion decay, and hold the orientation in which it ends."""

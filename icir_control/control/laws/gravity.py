@@ -28,6 +28,7 @@ class Gravity(Law):
         ),
     )
     CODE = GRAVITY
+    METRICS = ('drift',)
 
     def write(self, record: np.record) -> None:
         """Write the damping rate."""

@@ -17,6 +17,8 @@ class Hold(Law):
     FIGURES: ClassVar[tuple[Figure, ...]] = (STOP_TIME,)
     CODE = JOINT
     TRACKS = True
+    FOLLOWS = 'joints'
+    METRICS = ('joint_error', 'drift')
 
     def plan(self, start: Start) -> Plan:
         """Stop, always: also where the way to a halt would leave a limit."""

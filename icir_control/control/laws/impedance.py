@@ -91,6 +91,8 @@ class Impedance(Law):
         SINGULARITY_DAMPING,
     )
     CODE = IMPEDANCE
+    FOLLOWS = 'pose'
+    METRICS = ('stiffness',)
 
     def __init__(self, arm: Arm, figures: Mapping[str, Any]) -> None:
         """Check the damping.

@@ -34,6 +34,8 @@ class Joint(Law):
     )
     CODE = JOINT
     TRACKS = True
+    FOLLOWS = 'joints'
+    METRICS = ('joint_error', 'joint_goal')
 
     def __init__(self, arm: Arm, figures: Mapping[str, Any]) -> None:
         """Check the target.

@@ -57,6 +57,8 @@ class Task(Law):
     )
     CODE = TASK
     TRACKS = True
+    FOLLOWS = 'pose'
+    METRICS = ('pose_error', 'pose_goal')
 
     def __init__(self, arm: Arm, figures: Mapping[str, Any]) -> None:
         """Check the posture.

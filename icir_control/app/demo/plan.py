@@ -51,7 +51,7 @@ class Phase:
 
 
 # Down starts from home, jog holds where down has ended, and hold stops an arm that is pushed.
-# What comes after float is last: where it ends nobody need know.
+# Float and hold are last, because the arm then rests where the push has moved it.
 PHASES = (
     Phase('gravity', 0.0, 1.5),
     Phase('home', 1.5, 4.0),

@@ -1,18 +1,18 @@
 """Goals: those within reach are reached, within the speed limits; all others are refused."""
 
-import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from icir_control.app.acceptance.closed_loop import HOME, READY, ClosedLoop
-from icir_control.app.figure import Figure
+from icir_control.app.closed_loop import HOME, READY, ClosedLoop
+from icir_control.app.measurement import Array, Metric
 from icir_control.errors import RefusedError
 from icir_control.spatial import SE3, exp3
 
 _NEAR = 0.02  # smallest singular value of an arm near a singularity
+_SHORTEST, _LONGEST = 2.0, 20.0  # s that a motion takes
+_SETTLING = 0.3  # s
 _SHOULDER = np.array([0.0, 0.0, 0.28])  # m
 
 
@@ -55,7 +55,7 @@ def motions(count: int, seed: int) -> Iterator[Motion]:
             yield motion
 
 
-def reached(count: int, seed: int = 1) -> Iterator[Figure]:
+def reached(count: int, seed: int = 1) -> Iterator[Metric]:
     """Give how the goals within reach were reached.
 
     Args:
@@ -64,14 +64,17 @@ def reached(count: int, seed: int = 1) -> Iterator[Figure]:
     """
     done = list(motions(count, seed))
     near = sum(motion.singular_value < _NEAR for motion in done)
-    yield Figure('goals', len(done), count, count)
-    yield Figure('near_singularity_share', near / count, lower=1.0 / 3.0)
-    yield Figure('last_distance_m', float(np.max([m.distance for m in done])), 1e-5)
-    yield Figure('last_speed_share', float(np.max([m.last_speed_share for m in done])), 1e-3)
-    yield Figure('speed_share', float(np.max([m.speed_share for m in done])), 1.05)
+    distance, speed, last_speed = np.max(
+        [(motion.distance, motion.speed_share, motion.last_speed_share) for motion in done], axis=0
+    )
+    yield Metric('goals', len(done), upper=count, lower=count)
+    yield Metric('near_singularity_share', near / count, lower=1.0 / 3.0)
+    yield Metric('last_distance', float(distance), 'm', 1e-5)
+    yield Metric('last_speed_share', float(last_speed), upper=1e-3)
+    yield Metric('speed_share', float(speed), upper=1.05)
 
 
-def refused(count: int = 100) -> Iterator[Figure]:
+def refused(count: int = 100) -> Iterator[Metric]:
     """Give how many goals out of reach or outside the limits are refused, and what moves.
 
     Args:
@@ -79,48 +82,57 @@ def refused(count: int = 100) -> Iterator[Figure]:
     """
     loop = ClosedLoop(start=HOME)
     rng = np.random.default_rng(3)
-    said = 0
+    controller = loop.controller
+    requests: dict[str, Callable[[], None]] = {
+        'down': lambda: controller.set_target_pose(_far_pose(rng)),
+        'home': lambda: controller.set_target_joints(_wide_posture(loop, rng)),
+    }
+    refusals = 0
     moved = 0.0
-    for mode, target in (
-        ('down', loop.controller.set_target_pose),
-        ('home', loop.controller.set_target_joints),
-    ):
+    for mode, request in requests.items():
         loop.go(mode, 2.5)
         before = loop.q.copy()
         for _ in range(count // 2):
-            goal = _far_pose(rng) if mode == 'down' else _wide_posture(loop, rng)
             try:
-                target(goal)
+                request()
             except RefusedError as error:
-                said += bool(re.search('limits|outside|out of reach', str(error)))
+                refusals += error.reason in ('position_limit', 'out_of_reach')
             loop.run(1)
         moved = np.maximum(moved, np.abs(loop.q - before).max())
-    yield Figure('refused', said, count, count)
-    yield Figure('motion_rad', float(moved), 1e-9)
+    yield Metric('refused', refusals, upper=count, lower=count)
+    yield Metric('motion', float(moved), 'rad', 1e-9)
 
 
-def _motion(loop: ClosedLoop, start: NDArray[np.float64], goal: SE3) -> Motion | None:
+def _motion(loop: ClosedLoop, start: Array, goal: SE3) -> Motion | None:
     """Go from a posture to a goal; None where that is refused or touches something."""
     loop.restart(start)
     loop.go('down', 1e-3)
-    loop.controller.take_events()
     try:
         loop.controller.set_target_pose(goal)
     except RefusedError:
         return None
-    takes = [re.search(r'takes ([\d.]+) s', e.text) for e in loop.controller.take_events()]
-    seconds = max([2.0, *(float(found[1]) for found in takes if found)]) + 0.3
     singular_value, speed_share, share = np.inf, 0.0, 0.0
-    for _ in range(round(seconds / 1e-3)):
+    end = loop.time + _LONGEST
+    earliest, has_arrived = loop.time + _SHORTEST, False
+    while loop.time < end:
         loop.step()
         if loop.touches:
             return None
-        # numpy's extremes keep what is not a number; Python's pass it over.
+        # numpy's extremes keep what is not a number; Python's do not.
         singular_value = np.minimum(singular_value, loop.controller.smallest_singular_value)
         share = np.max(np.abs(loop.v) / loop.model.velocity_limit)
         speed_share = np.maximum(speed_share, share)
+        if not has_arrived and loop.time > earliest and _has_arrived(loop, goal):
+            has_arrived, end = True, loop.time + _SETTLING
     distance = np.linalg.norm(loop.placement.translation - goal.translation)
     return Motion(float(distance), float(speed_share), float(share), float(singular_value))
+
+
+def _has_arrived(loop: ClosedLoop, goal: SE3) -> bool:
+    """Return whether the reference of the tool rests at the goal."""
+    controller = loop.controller
+    way = controller.reference_pose.translation - goal.translation
+    return bool(np.abs(way).max() < 1e-6 and np.abs(controller.velocity_reference).max() < 1e-6)
 
 
 def _goal(loop: ClosedLoop, rng: np.random.Generator, *, singular: bool) -> SE3:
@@ -141,7 +153,7 @@ def _far_pose(rng: np.random.Generator) -> SE3:
     return SE3(exp3(rng.uniform(-1.7, 1.7, 3)), _SHOULDER + way)
 
 
-def _wide_posture(loop: ClosedLoop, rng: np.random.Generator) -> NDArray[np.float64]:
+def _wide_posture(loop: ClosedLoop, rng: np.random.Generator) -> Array:
     """Home but for one joint, which is beyond one of its limits by up to 2 rad."""
     limits = loop.model.lower_position_limit, loop.model.upper_position_limit
     joint = rng.choice(np.flatnonzero(np.isfinite(limits[1])))

@@ -1,16 +1,16 @@
 """The controller on the simulated arm in one process: a tick, a step, a tick, without ROS."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from icir_control.app.measurement import Array, TimeSeries, angle_between
+from icir_control.app.processes import CONTROLLER
 from icir_control.app.robot import DEFAULT_ROBOT, Robot
-from icir_control.app.session import CONTROLLER
 from icir_control.control import Controller, ControllerConfig, replaced
 from icir_control.dynamics import Model, load_urdf
 from icir_control.nodes.model_file import find_model_file
@@ -22,36 +22,7 @@ HOME: Final = np.radians([0.0, 45.0, 90.0, 0.0, 45.0, -90.0])
 READY: Final = np.radians([45.0, 45.0, 90.0, 30.0, 50.0, 0.0])
 
 
-@dataclass(frozen=True)
-class Trace:
-    """What happened at each tick of a run: one list for each quantity, a row for each tick.
-
-    Attributes:
-        time: Simulation time [s].
-        q: (nv,) position of the plant [rad or m].
-        v: (nv,) its velocity [rad/s or m/s].
-        q_reference: (nv,) where the controller wanted it [rad or m].
-        torque_unsaturated: (nv,) torque before the limits [N m or N].
-    """
-
-    time: list[float] = field(default_factory=list)
-    q: list[NDArray[np.float64]] = field(default_factory=list)
-    v: list[NDArray[np.float64]] = field(default_factory=list)
-    q_reference: list[NDArray[np.float64]] = field(default_factory=list)
-    torque_unsaturated: list[NDArray[np.float64]] = field(default_factory=list)
-
-    def array(self, name: str) -> NDArray[np.float64]:
-        """Return one quantity as an array, (ticks,) or (ticks, nv)."""
-        return np.array(getattr(self, name))
-
-    def joint_error(self, late: int = 0) -> float:
-        """Return how far a joint was from its reference at most [rad or m].
-
-        Args:
-            late: Ticks by which the plant comes after its reference.
-        """
-        q, goal = self.array('q'), self.array('q_reference')
-        return float(np.abs(q[late:] - goal[: len(goal) - late]).max())
+_COLUMNS = ('position', 'velocity', 'position_reference', 'torque_unsaturated')
 
 
 class ClosedLoop:
@@ -64,7 +35,6 @@ class ClosedLoop:
         tool: Name of the link that acts.
         q: (nv,) position at the last tick [rad or m].
         v: (nv,) velocity at the last tick [rad/s or m/s].
-        trace: What happened since the last call of `run` or `go`.
     """
 
     def __init__(
@@ -102,6 +72,15 @@ class ClosedLoop:
         self.restart(start)
 
     @property
+    def log(self) -> TimeSeries:
+        """The ticks since the last call of `run`, `go` or `clear_log`, a row for each.
+
+        Columns, each (n, nv): `position` and `velocity` of the plant, `position_reference` [rad
+        or m, and per s], `torque_unsaturated` before the limits [N m or N].
+        """
+        return TimeSeries.from_rows(_COLUMNS, self._rows)
+
+    @property
     def time(self) -> float:
         """Simulation time [s]."""
         return self.world.time_ns * 1e-9
@@ -131,31 +110,32 @@ class ClosedLoop:
     def step(self) -> None:
         """Let the controller answer the state, and the plant take one step."""
         self.world.read(self.q, self.v, self._effort)
-        controller, trace = self.controller, self.trace
+        controller = self.controller
         torque = controller.tick(self.time, self.q, self.v)
-        trace.time.append(self.time)
-        trace.q.append(self.q.copy())
-        trace.v.append(self.v.copy())
-        trace.q_reference.append(controller.position_reference.copy())
-        trace.torque_unsaturated.append(controller.torque_unsaturated.copy())
+        row = (self.q, self.v, controller.position_reference, controller.torque_unsaturated)
+        self._rows.append((self.time, *(values.copy() for values in row)))
         self.world.step(torque)
 
-    def run(self, steps: int, before: Callable[[], object] | None = None) -> Trace:
-        """Take steps, and return what happened in them.
+    def clear_log(self) -> None:
+        """Begin the log anew."""
+        self._rows: list[tuple[Any, ...]] = []
+
+    def run(self, steps: int, before: Callable[[], object] | None = None) -> TimeSeries:
+        """Take steps, and return their log.
 
         Args:
             steps: How many.
             before: Called before each.
         """
-        self.trace = Trace()
+        self.clear_log()
         for _ in range(steps):
             if before is not None:
                 before()
             self.step()
-        return self.trace
+        return self.log
 
-    def go(self, mode: str, seconds: float) -> Trace:
-        """Switch to a mode, run it, and return what happened."""
+    def go(self, mode: str, seconds: float) -> TimeSeries:
+        """Switch to a mode, run it, and return the log."""
         self.controller.select(mode)
         return self.run(self._steps(seconds))
 
@@ -171,17 +151,17 @@ class ClosedLoop:
             Distance [m] and angle [rad].
         """
         self.controller.select(mode)
-        tool, goal = [], []
+        pairs = []
         for _ in range(self._steps(seconds)):
             self.step()
-            tool.append(self.placement)
-            goal.append(self.controller.reference_pose)
-        pairs = list(zip(tool[late:], goal, strict=False))
-        distances = [np.linalg.norm(a.translation - b.translation) for a, b in pairs]
-        angles = [np.linalg.norm(a.rotation - b.rotation) / np.sqrt(2.0) for a, b in pairs]
-        return float(np.max(distances)), float(np.max(angles))
+            pairs.append((self.placement, self.controller.reference_pose))
+        tools = [tool for tool, _ in pairs[late:]]
+        goals = [goal for _, goal in pairs[: len(pairs) - late]]
+        way = np.subtract([a.translation for a in tools], [b.translation for b in goals])
+        turn = angle_between(*(np.array([a.rotation for a in poses]) for poses in (tools, goals)))
+        return float(np.linalg.norm(way, axis=1).max()), float(turn.max())
 
-    def pushed(self, wrench: ArrayLike, seconds: float) -> NDArray[np.float64]:
+    def pushed(self, wrench: ArrayLike, seconds: float) -> Array:
         """Push the tool, let go, and return how it moved under the push.
 
         Args:
@@ -189,7 +169,7 @@ class ClosedLoop:
             seconds: How long.
 
         Returns:
-            (6,) way and rotation vector in axes of the world [m, rad].
+            (6,) translation and rotation vector in axes of the world [m, rad].
         """
         force, moment = np.reshape(wrench, (2, 3))
         start = self.placement
@@ -217,7 +197,7 @@ def model_of(urdf: Path) -> Model:
 
 @cache
 def shipped(robot: str) -> tuple[Path, dict[str, Any]]:
-    """Return a robot's URDF and its controller's parameters, which nobody changes."""
+    """Return a robot's URDF and its controller's parameters; not to be changed."""
     arm = Robot.of(robot)
     parameters = arm.parameters(CONTROLLER)
     parameters.pop('model', None)

@@ -1,15 +1,35 @@
-"""The modes that yield: what the spring of `impedance` and the calm of `float` are worth."""
+"""How the yielding modes yield: the spring of `impedance`, the release of `float`."""
 
 from collections.abc import Iterator
 
 import numpy as np
 
-from icir_control.app.acceptance.closed_loop import HOME, ClosedLoop
-from icir_control.app.acceptance.disturbance import PLANTS, observed
-from icir_control.app.figure import Figure
-from icir_control.spatial import log3
+from icir_control.app.closed_loop import HOME, ClosedLoop
+from icir_control.app.measurement import Array, Metric, angle_between
+from icir_control.app.promises.accuracy import GAIN, PLANTS, observed
+from icir_control.simulation import Plant
 
-_REST = 1e-3  # rad/s, below which no joint is seen to move
+_REST = 1e-3  # rad/s, below which a joint counts as at rest
+
+
+def push_difference(mode: str, axis: int) -> float:
+    """Return how much the observer changes the way that 10 N push the tool, as a share of it."""
+
+    def way(gain: float) -> Array:
+        loop = observed(Plant(), gain)
+        loop.go('home', 2.2)
+        loop.go(mode, 0.5)
+        return loop.pushed(10.0 * np.eye(6)[axis], 1.0)[:3]
+
+    free = way(0.0)
+    return float(np.abs(way(GAIN) - free).max() / abs(free[axis]))
+
+
+def observer_under_push() -> Iterator[Metric]:
+    """Give what the observer changes where the arm yields: it must not cancel a hand."""
+    for mode in ('float', 'impedance'):
+        worst = max(push_difference(mode, axis) for axis in range(3))
+        yield Metric(f'{mode}_difference', worst, upper=0.1)
 
 
 def stiffness_error(loop: ClosedLoop, axis: int, seconds: float) -> float:
@@ -45,11 +65,12 @@ def heavy_stiffness_error(axis: int) -> float:
     return stiffness_error(loop, axis, 4.0)
 
 
-def stiffness() -> Iterator[Figure]:
+def stiffness() -> Iterator[Metric]:
     """Give the errors of the displacement under a constant wrench."""
-    yield Figure('force_error', max(map(exact_stiffness_error, range(3))), 0.005)
-    yield Figure('moment_error', max(map(exact_stiffness_error, range(3, 6))), 0.005)
-    yield Figure('heavier_arm_error', max(map(heavy_stiffness_error, range(6))), 0.05)
+    force, moment = range(3), range(3, 6)
+    yield Metric('force_error', max(map(exact_stiffness_error, force)), upper=0.005)
+    yield Metric('moment_error', max(map(exact_stiffness_error, moment)), upper=0.005)
+    yield Metric('heavier_arm_error', max(map(heavy_stiffness_error, range(6))), upper=0.05)
 
 
 def released(axis: int) -> tuple[float, float, float]:
@@ -63,20 +84,18 @@ def released(axis: int) -> tuple[float, float, float]:
     loop.go('float', 0.5)
     held = loop.placement.rotation
     way = loop.pushed(10.0 * np.eye(6)[axis], 1.0)[axis]
-    pushed = loop.trace
-    after = loop.run(3000)
+    pushed, after = loop.log, loop.run(3000)
     arm = loop.controller.config.arm
-    turned = [
-        np.linalg.norm(log3(held.T @ arm.placement(q).rotation)) for q in (*pushed.q, *after.q)
-    ]
-    moving = np.flatnonzero(np.abs(after.array('v')).max(axis=1) > _REST)
+    q = np.concatenate([pushed['position'], after['position']])
+    turned = angle_between(held, np.array([arm.placement(row).rotation for row in q]))
+    moving = np.flatnonzero(np.abs(after['velocity']).max(axis=1) > _REST)
     rest = (moving[-1] + 1) * 1e-3 if moving.size else 0.0
     return float(way), float(np.max(turned)), float(rest)
 
 
-def release() -> Iterator[Figure]:
+def release() -> Iterator[Metric]:
     """Give how a floating arm comes to rest after a push."""
     ways, turned, rest = zip(*map(released, range(3)), strict=True)
-    yield Figure('displacement_m', min(ways), 0.25, 0.015)
-    yield Figure('rotation_rad', max(turned), np.radians(0.5))
-    yield Figure('rest_after_s', max(rest), 2.0)
+    yield Metric('displacement', min(ways), 'm', 0.25, 0.015)
+    yield Metric('rotation', max(turned), 'rad', np.radians(0.5))
+    yield Metric('rest_after', max(rest), 's', 2.0)
