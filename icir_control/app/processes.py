@@ -18,6 +18,7 @@ BRIDGE, CONTROLLER = 'mujoco_bridge', 'controller'
 _PR_SET_PDEATHSIG = 1
 _TERMINATION_TIME = 1.5  # s that a process has to end by itself after SIGTERM
 _KILL_TIME = 0.5  # s that the end of a killed process takes
+_READ_TIME = 0.5  # s for the rest of an ended process's output
 
 # The line starts with the node's name, and the wall clock means little to a simulation.
 _LOG_FORMAT = '[{severity}] {message}'
@@ -56,32 +57,34 @@ def ros_arguments(node: str, robot: Robot, parameters: Mapping[str, object]) -> 
     return arguments
 
 
-class Child:
-    """A node in a process of its own.
+class Children:
+    """The child processes of one session, which all end when it does."""
 
-    Attributes:
-        name: For the user.
-    """
+    def __init__(self, handle_line: OutputHandler) -> None:
+        """Prepare; a child starts with `start`.
 
-    def __init__(
-        self, name: str, module: str, arguments: Sequence[str], handle_line: OutputHandler
-    ) -> None:
-        """Start the node.
+        Args:
+            handle_line: Called from threads with a child's name and each line of its output.
+        """
+        self._handle_line = handle_line
+        self._processes: dict[str, subprocess.Popen[str]] = {}
+        self._readers: list[threading.Thread] = []
+
+    def start(self, name: str, module: str, arguments: Sequence[str]) -> None:
+        """Start a node in a process of its own.
 
         Args:
             name: For the user.
             module: Module of `icir_control.nodes` whose `main` is run.
             arguments: Its command line.
-            handle_line: Called from a thread with the name and each line of output.
         """
-        self.name = name
         # The collector is off until the node has imported all; see `nodes.process.importing`.
         code = (
             'import gc; gc.disable()\n'
             f'import sys; from icir_control.nodes.{module} import main; sys.exit(main())'
         )
         # A session of its own: Ctrl-C at the terminal reaches the parent, which ends all in order.
-        self._process = subprocess.Popen(
+        process = self._processes[name] = subprocess.Popen(
             [sys.executable, '-c', code, *arguments],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -97,83 +100,53 @@ class Child:
             start_new_session=True,
             preexec_fn=_end_with_parent,
         )
-        self._handle_line = handle_line
-        self._reader = threading.Thread(target=self._read, daemon=True)
-        self._reader.start()
-
-    @property
-    def status(self) -> int | None:
-        """Its exit status, negative for a signal; None while it runs."""
-        return self._process.poll()
-
-    def send(self, number: signal.Signals) -> None:
-        """Send it a signal, if it still runs."""
-        if self._process.poll() is None:
-            self._process.send_signal(number)
-
-    def wait(self, timeout: float) -> bool:
-        """Wait for its end and the rest of its output; return whether it has ended."""
-        try:
-            self._process.wait(max(timeout, 0.0))
-        except subprocess.TimeoutExpired:
-            return False
-        self._reader.join(_KILL_TIME)
-        return True
-
-    def drop_output(self) -> None:
-        """Ignore what it writes from now on."""
-        self._handle_line = lambda name, line: None
-
-    def _read(self) -> None:
-        for line in self._process.stdout or ():
-            self._handle_line(self.name, line.rstrip('\n'))
-
-
-class Children:
-    """The child processes of one session, which all end when it does."""
-
-    def __init__(self, handle_line: OutputHandler) -> None:
-        """Prepare; a child starts with `start`.
-
-        Args:
-            handle_line: Called from threads with a child's name and each line of its output.
-        """
-        self._handle_line = handle_line
-        self._children: list[Child] = []
-
-    def start(self, name: str, module: str, arguments: Sequence[str]) -> None:
-        """Start a node; see `Child`."""
-        self._children.append(Child(name, module, arguments, self._handle_line))
+        self._readers.append(
+            threading.Thread(target=self._read, args=(name, process), daemon=True)
+        )
+        self._readers[-1].start()
 
     def all_run(self) -> bool:
         """Return whether none has ended."""
-        return all(child.status is None for child in self._children)
+        return all(process.poll() is None for process in self._processes.values())
 
     def check(self) -> None:
         """Raise when a child has ended by itself.
 
         Raises:
-            ChildEndedError: Names one, a failed one first; all its output has been handled.
+            ChildEndedError: Names one, a failed one first.
         """
-        ended = [child for child in self._children if child.wait(0.0)]
-        statuses = [
-            (child.name, status) for child in ended if (status := child.status) is not None
-        ]
-        if statuses:
-            raise ChildEndedError(*max(statuses, key=lambda entry: entry[1] != 0))
+        if self.all_run():
+            return
+        self._read_rest()
+        statuses = [(name, process.poll()) for name, process in self._processes.items()]
+        ended = [(name, status) for name, status in statuses if status is not None]
+        raise ChildEndedError(*max(ended, key=lambda child: child[1] != 0))
 
     def stop(self) -> None:
         """End those that still run: by SIGTERM, and where that does not help by SIGKILL."""
-        for child in self._children:
-            child.drop_output()
-            child.send(signal.SIGCONT)
-            child.send(signal.SIGTERM)
+        self._handle_line = lambda name, line: None
+        processes = self._processes.values()
+        for process in processes:
+            process.send_signal(signal.SIGCONT)
+            process.terminate()
         deadline = time.monotonic() + _TERMINATION_TIME
-        for child in self._children:
-            if not child.wait(deadline - time.monotonic()):
-                child.send(signal.SIGKILL)
-        for child in self._children:
-            child.wait(_KILL_TIME)
+        for process in processes:
+            if not _has_ended(process, deadline):
+                process.kill()
+        deadline = time.monotonic() + _KILL_TIME
+        for process in processes:
+            _has_ended(process, deadline)
+        self._read_rest()
+
+    def _read(self, name: str, process: 'subprocess.Popen[str]') -> None:
+        for line in process.stdout or ():
+            self._handle_line(name, line.rstrip('\n'))
+
+    def _read_rest(self) -> None:
+        """Wait for the rest of the output of those that have ended."""
+        for reader, process in zip(self._readers, self._processes.values(), strict=True):
+            if process.poll() is not None:
+                reader.join(_READ_TIME)
 
     def __enter__(self) -> Self:
         """Give the children to a `with` block."""
@@ -182,6 +155,15 @@ class Children:
     def __exit__(self, *_: object) -> None:
         """End them all."""
         self.stop()
+
+
+def _has_ended(process: 'subprocess.Popen[str]', deadline: float) -> bool:
+    """Wait until a process ends, or for a moment on the monotonic clock [s]; tell which it was."""
+    try:
+        process.wait(max(deadline - time.monotonic(), 0.0))
+    except subprocess.TimeoutExpired:
+        return False
+    return True
 
 
 def _end_with_parent() -> None:

@@ -7,19 +7,16 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
+from icir_control.app.closed_loop import model_of, shipped
 from icir_control.app.demo.metrics import phase_metrics, replay, run_metrics, split
 from icir_control.app.demo.plan import PHASES, schedule_of
 from icir_control.app.demo.plots import write_plots
-from icir_control.app.demo.report import table_of, write_report
+from icir_control.app.demo.report import table_of, write_report, writing
 from icir_control.app.demo.run import record_run
 from icir_control.app.measurement import Metric, have_passed
-from icir_control.app.processes import CONTROLLER
 from icir_control.app.promises import Amount, promises
-from icir_control.app.robot import Robot
+from icir_control.app.robot import DEFAULT_ROBOT, Robot
 from icir_control.control import Controller, ControllerConfig
-from icir_control.dynamics import load_urdf
-from icir_control.errors import ConfigurationError
-from icir_control.nodes.model_file import find_model_file
 from icir_control.nodes.stop_request import StopRequest
 
 _STARTING = 'starting (compiles the first time)'
@@ -41,17 +38,15 @@ def run_demo(output: Path, report: Path | None, amount: Amount | None) -> bool:
         KeyboardInterrupt: A signal asked for the end.
     """
     console = Console()
-    _make_folder(output)
-    robot = Robot.of()
-    model = load_urdf(find_model_file(robot.model))
-    parameters = robot.parameters(CONTROLLER)
-    parameters.pop('model', None)
-    parameters['schedule'] = schedule_of(PHASES)
-    config = ControllerConfig.from_parameters(parameters, model)
+    with writing(output):  # now, so that it does not fail after the run
+        output.mkdir(parents=True, exist_ok=True)
+    urdf, parameters = shipped(DEFAULT_ROBOT)
+    model = model_of(urdf)
+    config = ControllerConfig.from_parameters(
+        {**parameters, 'schedule': schedule_of(PHASES)}, model
+    )
     with _progress(console) as show_time:
-        run = record_run(
-            robot, PHASES, model.joint_names, config.arm.end_effector_frame, show_time
-        )
+        run = record_run(Robot.of(), PHASES, config.arm, show_time)
     with console.status('measuring and drawing'):
         series = replay(run.states, Controller(model, config))
         parts = split(series, PHASES, config)
@@ -59,7 +54,8 @@ def run_demo(output: Path, report: Path | None, amount: Amount | None) -> bool:
             phase.mode: phase_metrics(phase, part, series, config) for phase, part in parts.items()
         }
         whole = run_metrics(run, series)
-        files = write_plots(output, series, parts, modes, config)
+        with writing(output):
+            files = write_plots(output, series, parts, modes, config)
     console.print(table_of({**modes, 'run': whole}, 'mode'))
     console.print(
         f'\n{run.steps} steps of {run.period * 1e3:g} ms, two processes over ROS 2'
@@ -103,14 +99,6 @@ def _measure_promises(console: Console, amount: Amount) -> dict[str, list[Metric
                 raise
             progress.advance(task)
     return metrics
-
-
-def _make_folder(folder: Path) -> None:
-    """Make the folder of the plots before the run, so that it does not fail after it."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise ConfigurationError(f'{folder} cannot be written to: {error}') from error
 
 
 @contextmanager

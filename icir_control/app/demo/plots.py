@@ -18,7 +18,6 @@ from numpy.lib.stride_tricks import sliding_window_view
 from icir_control.app.demo.plan import Phase
 from icir_control.app.measurement import Array, Metric, TimeSeries
 from icir_control.control import ControllerConfig, Law
-from icir_control.errors import ConfigurationError
 
 _WIDTH = 10.0  # inch
 _STYLE: dict[Any, Any] = {
@@ -76,7 +75,7 @@ def write_plots(
     """Draw a run.
 
     Args:
-        folder: Where the files go; made where it is missing.
+        folder: Where the files go.
         series: The run, as `metrics.replay` returns it.
         parts: Its phases, as `metrics.split` returns them.
         metrics: By mode; their bounds are drawn.
@@ -84,23 +83,16 @@ def write_plots(
 
     Returns:
         The files that were written.
-
-    Raises:
-        ConfigurationError: The folder cannot be written to.
     """
     run = _Run(series, parts, metrics, config)
     paths = []
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for draw in (_joint_tracking, _task_tracking, _torque):
-            with mpl.rc_context(_STYLE):
-                figure = Figure(layout='constrained')
-                FigureCanvasAgg(figure)
-                draw(figure, run)
-                paths.append(folder / f'{draw.__name__.lstrip("_")}.png')
-                figure.savefig(paths[-1])
-    except OSError as error:
-        raise ConfigurationError(f'the plots cannot be written: {error}') from error
+    for draw in (_joint_tracking, _task_tracking, _torque):
+        with mpl.rc_context(_STYLE):
+            figure = Figure(layout='constrained')
+            FigureCanvasAgg(figure)
+            draw(figure, run)
+            paths.append(folder / f'{draw.__name__.lstrip("_")}.png')
+            figure.savefig(paths[-1])
     return paths
 
 

@@ -2,7 +2,8 @@
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from rich.table import Table
@@ -56,29 +57,36 @@ def write_report(
     Raises:
         ConfigurationError: The file cannot be written.
     """
-    groups = {
-        'modes': modes,
-        'acceptance': {name.replace(' ', '_'): group for name, group in promises.items()},
-    }
+    acceptance = {name.replace(' ', '_'): metrics for name, metrics in promises.items()}
     report = {
         'passed': have_passed({**modes, 'run': run_metrics}) and have_passed(promises),
         'real_time_factor': run.real_time_factor,
         'steps': run.steps,
         'run': _values(run_metrics),
-        **{key: {name: _values(m) for name, m in group.items()} for key, group in groups.items()},
+        'modes': {mode: _values(metrics) for mode, metrics in modes.items()},
+        'acceptance': {name: _values(metrics) for name, metrics in acceptance.items()},
         'bounds': {
             'run': _bounds(run_metrics),
-            **{
-                key: {name: _bounds(m) for name, m in group.items()}
-                for key, group in groups.items()
-            },
+            'modes': {mode: _bounds(metrics) for mode, metrics in modes.items()},
+            'acceptance': {name: _bounds(metrics) for name, metrics in acceptance.items()},
         },
     }
-    try:
+    with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps(report, indent=2) + '\n')
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Turn what the file system refuses into an error that names the path.
+
+    Raises:
+        ConfigurationError: The file or folder cannot be written to.
+    """
+    try:
+        yield
     except OSError as error:
-        raise ConfigurationError(f'the report cannot be written: {error}') from error
+        raise ConfigurationError(f'{path} cannot be written to: {error}') from error
 
 
 def _values(metrics: Sequence[Metric]) -> dict[str, float | None]:

@@ -21,6 +21,7 @@ from icir_control.app.demo.plan import Phase, Push, schedule_of
 from icir_control.app.measurement import TimeSeries
 from icir_control.app.processes import BRIDGE, CONTROLLER, Children, ros_arguments
 from icir_control.app.robot import Robot
+from icir_control.control import Arm
 from icir_control.errors import IcirError
 from icir_control.nodes.discovery import DISCOVERY_RANGE
 from icir_control.nodes.ports import is_unused
@@ -101,11 +102,7 @@ class Run:
 
 
 def record_run(
-    robot: Robot,
-    phases: tuple[Phase, ...],
-    joint_names: tuple[str, ...],
-    end_effector: str,
-    show_time: Callable[[float], None],
+    robot: Robot, phases: tuple[Phase, ...], arm: Arm, show_time: Callable[[float], None]
 ) -> Run:
     """Run the phases as fast as the machine allows, and record every state.
 
@@ -113,10 +110,9 @@ def record_run(
     the same states, until each was received.
 
     Args:
-        robot: The arm.
+        robot: The arm, for both nodes.
         phases: What runs when; the first one is the controller's initial mode.
-        joint_names: In the order of the columns.
-        end_effector: The link that is pushed.
+        arm: The same arm; its joints are recorded, its end effector is pushed.
         show_time: Called again and again with the simulation time [s].
 
     Raises:
@@ -124,20 +120,16 @@ def record_run(
         DifferentRunsError: The phases were run again and went differently.
         KeyboardInterrupt: A signal asked for the end.
     """
-    run = _record_once(robot, phases, joint_names, end_effector, show_time)
+    run = _record_once(robot, phases, arm, show_time)
     for _ in range(_MOST_RUNS - 1):
         if not run.lost:
             break
-        run = run.merged(_record_once(robot, phases, joint_names, end_effector, show_time))
+        run = run.merged(_record_once(robot, phases, arm, show_time))
     return run
 
 
 def _record_once(
-    robot: Robot,
-    phases: tuple[Phase, ...],
-    joint_names: tuple[str, ...],
-    end_effector: str,
-    show_time: Callable[[float], None],
+    robot: Robot, phases: tuple[Phase, ...], arm: Arm, show_time: Callable[[float], None]
 ) -> Run:
     """Run the phases once; see `record_run`."""
     os.environ[DISCOVERY_RANGE] = 'LOCALHOST'
@@ -149,7 +141,7 @@ def _record_once(
 
     with StopRequest() as stop, Children(keep) as children, _node() as node:
         stop.defer()
-        recorder = Recorder(node, joint_names)
+        recorder = Recorder(node, arm.model.joint_names)
         pushes = [push for phase in phases for push in phase.pushes]
         # With a full history the writer asks for acknowledgement at once (Fast DDS), else with
         # the next heartbeat, 3 s later.
@@ -171,7 +163,7 @@ def _record_once(
         try:
             children.start(BRIDGE, 'bridge', ros_arguments(BRIDGE, robot, _BRIDGE_PARAMETERS))
             wait_until(lambda: recorder.has_state and wrenches.get_subscription_count() > 0)
-            _schedule_pushes(wrenches, pushes, end_effector)
+            _schedule_pushes(wrenches, pushes, arm.end_effector_frame)
             # Time stands still until the controller answers: no state of the run is missed.
             schedule = {'schedule': schedule_of(phases)}
             children.start(CONTROLLER, 'controller', ros_arguments(CONTROLLER, robot, schedule))
