@@ -59,7 +59,8 @@ def simulated(robot, config, *, plant_torque=lambda torque: torque):
     for k in range(round(PHASES[-1].end / 1e-3) + 1):
         world.read(q, v, effort)
         time = k * 1_000_000 * 1e-9
-        rows.append((time, q.copy(), v.copy(), effort.copy()))
+        state = {'position': q.copy(), 'velocity': v.copy(), 'effort': effort.copy()}
+        rows.append({'time': time, **state})
         if k == 0:
             controller.restart(time, q, v)
         for push in pushes:
@@ -68,7 +69,7 @@ def simulated(robot, config, *, plant_torque=lambda torque: torque):
             if abs(time - push.end) < 1e-9:
                 world.clear_push(TOOL)
         world.step(plant_torque(controller.tick(time, q, v)))
-    states = TimeSeries.from_rows(STATE_COLUMNS, rows)
+    states = TimeSeries.from_rows(rows)
     place = config.arm.placement(states['position'][100]).translation
     published = TimeSeries(states.time[[100]], {'translation': place[None]})
     return Run(states, published, wall_seconds=2.0, end=PHASES[-1].end)

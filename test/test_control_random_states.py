@@ -1,19 +1,19 @@
 """Switching between every two modes at random states, in mid-motion."""
 
 import pytest
+from closed_loop import HOME, ClosedLoop
 
 from icir_control.app.promises.transitions import (
     PAIRS,
     limited_loop,
     limited_shares,
     step_share,
-    unlimited_loop,
 )
 
 
 @pytest.fixture(scope='module')
 def free():
-    return unlimited_loop()
+    return ClosedLoop(start=HOME)
 
 
 @pytest.fixture(scope='module')

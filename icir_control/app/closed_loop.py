@@ -22,9 +22,6 @@ HOME: Final = np.radians([0.0, 45.0, 90.0, 0.0, 45.0, -90.0])
 READY: Final = np.radians([45.0, 45.0, 90.0, 30.0, 50.0, 0.0])
 
 
-_COLUMNS = ('position', 'velocity', 'position_reference', 'torque_unsaturated')
-
-
 class ClosedLoop:
     """A world and a controller, stepped together.
 
@@ -78,7 +75,7 @@ class ClosedLoop:
         Columns, each (n, nv): `position` and `velocity` of the plant, `position_reference` [rad
         or m, and per s], `torque_unsaturated` before the limits [N m or N].
         """
-        return TimeSeries.from_rows(_COLUMNS, self._rows)
+        return TimeSeries.from_rows(self._rows)
 
     @property
     def time(self) -> float:
@@ -112,13 +109,20 @@ class ClosedLoop:
         self.world.read(self.q, self.v, self._effort)
         controller = self.controller
         torque = controller.tick(self.time, self.q, self.v)
-        row = (self.q, self.v, controller.position_reference, controller.torque_unsaturated)
-        self._rows.append((self.time, *(values.copy() for values in row)))
+        self._rows.append(
+            {
+                'time': self.time,
+                'position': self.q.copy(),
+                'velocity': self.v.copy(),
+                'position_reference': controller.position_reference.copy(),
+                'torque_unsaturated': controller.torque_unsaturated.copy(),
+            }
+        )
         self.world.step(torque)
 
     def clear_log(self) -> None:
         """Begin the log anew."""
-        self._rows: list[tuple[Any, ...]] = []
+        self._rows: list[dict[str, Any]] = []
 
     def run(self, steps: int, before: Callable[[], object] | None = None) -> TimeSeries:
         """Take steps, and return their log.

@@ -1,7 +1,7 @@
 """What is measured: columns over time, and single numbers with bounds."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -43,16 +43,14 @@ class TimeSeries:
     columns: Mapping[str, NDArray[Any]]
 
     @classmethod
-    def from_rows(cls, names: Sequence[str], rows: Iterable[Sequence[Any]]) -> Self:
+    def from_rows(cls, rows: Sequence[Mapping[str, Any]]) -> Self:
         """Return the series of some rows.
 
         Args:
-            names: Of the columns.
-            rows: Each the time and a value for each column.
+            rows: Each with `time` and, by name, a value for each column.
         """
-        columns = list(zip(*rows, strict=True)) or [()] * (1 + len(names))
-        time, *arrays = map(np.array, columns)
-        return cls(time, dict(zip(names, arrays, strict=True)))
+        columns = {name: np.array([row[name] for row in rows]) for name in (rows or [{}])[0]}
+        return cls(columns.pop('time', np.zeros(0)), columns)
 
     def __len__(self) -> int:
         """Return the number of rows."""
@@ -73,6 +71,10 @@ class TimeSeries:
     def row_at(self, moment: float) -> int:
         """Return the first row at or after a moment [s]."""
         return int(np.searchsorted(self.time, moment - _SAME_TIME))
+
+    def until(self, end: float) -> Self:
+        """Return the rows up to a moment [s], that one included."""
+        return self.take(slice(self.row_at(end + 2.0 * _SAME_TIME)))
 
     def between(self, start: float, end: float) -> Self:
         """Return the rows from a moment on, up to another one that is not included [s]."""

@@ -19,18 +19,6 @@ from icir_control.app.measurement import Metric, TimeSeries, angle_between
 from icir_control.control import Arm, Controller, ControllerConfig, Law, Start
 from icir_control.trajectory import JointTrajectory, SE3Trajectory
 
-_REPLAY_COLUMNS = (
-    'mode',
-    'position_reference',
-    'velocity_reference',
-    'rotation',
-    'translation',
-    'rotation_reference',
-    'translation_reference',
-    'torque',
-    'torque_unsaturated',
-)
-
 
 def replay(states: TimeSeries, controller: Controller) -> TimeSeries:
     """Give recorded states to a fresh controller, configured as in the run.
@@ -48,23 +36,23 @@ def replay(states: TimeSeries, controller: Controller) -> TimeSeries:
     controller.restart(states.time[0], states['position'][0], states['velocity'][0])
     rows = []
     for time, q, v in zip(states.time, states['position'], states['velocity'], strict=True):
-        torque = controller.tick(time, q, v).copy()
+        controller.tick(time, q, v)
         current, reference = controller.current_pose, controller.reference_pose
         rows.append(
-            (
-                time,
-                controller.mode,
-                controller.position_reference.copy(),
-                controller.velocity_reference.copy(),
-                current.rotation,
-                current.translation,
-                reference.rotation,
-                reference.translation,
-                torque,
-                controller.torque_unsaturated.copy(),
-            )
+            {
+                'time': time,
+                'mode': controller.mode,
+                'position_reference': controller.position_reference.copy(),
+                'velocity_reference': controller.velocity_reference.copy(),
+                'rotation': current.rotation,
+                'translation': current.translation,
+                'rotation_reference': reference.rotation,
+                'translation_reference': reference.translation,
+                'torque': controller.torque.copy(),
+                'torque_unsaturated': controller.torque_unsaturated.copy(),
+            }
         )
-    return states.with_columns(TimeSeries.from_rows(_REPLAY_COLUMNS, rows).columns)
+    return states.with_columns(TimeSeries.from_rows(rows).columns)
 
 
 def split(

@@ -191,9 +191,9 @@ class Recorder:
         self.time = 0.0
         self.last_arrival = 0.0
         self._begin = 0.0
-        self._stamps: list[int] = []
-        self._rows: list[tuple[Any, ...]] = []
-        self._references: dict[float, list[float]] = {}
+        self._stamp_ns = -1
+        self._rows: list[dict[str, Any]] = []
+        self._references: dict[int, dict[str, Any]] = {}
         self._states = JointStateSubscription(
             node, 'joint_states', joint_names, STATE_COLUMNS, qos=_STATE_QOS
         )
@@ -214,34 +214,32 @@ class Recorder:
         self._executor.spin_once(0.0)
         states = self._states
         while states.take():
-            if self._stamps and states.stamp_ns == self._stamps[-1]:
+            if states.stamp_ns == self._stamp_ns:
                 continue  # time stands still: the same state once more
+            self._stamp_ns = states.stamp_ns
             self.last_arrival = time.monotonic()
-            if len(self._stamps) == 1:
+            if len(self._rows) == 1:
                 self._begin = self.last_arrival
             self.time = states.stamp_ns * 1e-9
-            self._stamps.append(states.stamp_ns)
-            row = (states.position, states.velocity, states.effort)
-            self._rows.append((self.time, *(values.copy() for values in row)))
+            row = {name: getattr(states, name).copy() for name in STATE_COLUMNS}
+            self._rows.append({'time': self.time, **row})
 
     def run(self, end: float) -> Run:
         """Return what was received up to a simulation time [s]."""
-        states = TimeSeries.from_rows(STATE_COLUMNS, self._rows)
-        published = sorted(entry for entry in self._references.items() if entry[0] <= end)
         return Run(
-            states.take(slice(np.searchsorted(states.time, end, side='right'))),
-            TimeSeries(
-                np.array([stamp for stamp, _ in published]),
-                {'translation': np.reshape([place for _, place in published], (-1, 3))},
-            ),
+            TimeSeries.from_rows(self._rows).until(end),
+            TimeSeries.from_rows([row for _, row in sorted(self._references.items())]).until(end),
             self.last_arrival - self._begin,
             end,
         )
 
     def _take_reference(self, message: PoseStamped) -> None:
-        stamp, position = message.header.stamp, message.pose.position
-        seconds = (stamp.sec * 1_000_000_000 + stamp.nanosec) * 1e-9
-        self._references[seconds] = [position.x, position.y, position.z]
+        stamp, place = message.header.stamp, message.pose.position
+        stamp_ns = stamp.sec * 1_000_000_000 + stamp.nanosec
+        self._references[stamp_ns] = {
+            'time': stamp_ns * 1e-9,
+            'translation': [place.x, place.y, place.z],
+        }
 
 
 @contextmanager

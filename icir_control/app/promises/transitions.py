@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from itertools import product
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -104,15 +104,9 @@ def limited_shares(loop: ClosedLoop, pair: tuple[str, str], count: int) -> tuple
     return float(np.max(effort)), float(np.max(np.abs(np.diff(given, axis=1)))) / step
 
 
-def unlimited_loop() -> ClosedLoop:
-    """Return an arm whose torque may change as fast as its laws ask."""
-    return ClosedLoop(start=HOME)
-
-
 def limited_loop() -> ClosedLoop:
-    """Return an arm whose torque may change but slowly."""
-    changes: dict[str, Any] = {'limits.torque_rate': [TORQUE_RATE] * HOME.size}
-    return ClosedLoop(start=HOME, changes=changes)
+    """Return an arm at home whose torque may change slowly only."""
+    return ClosedLoop(start=HOME, changes={'limits.torque_rate': [TORQUE_RATE] * HOME.size})
 
 
 def switches(states: int) -> Iterator[Metric]:
@@ -121,7 +115,7 @@ def switches(states: int) -> Iterator[Metric]:
     Args:
         states: Random states for each pair.
     """
-    loop = unlimited_loop()
+    loop = ClosedLoop(start=HOME)
     worst = np.max([step_share(loop, pair, states) for pair in PAIRS])
     yield Metric('torque_step_share', float(worst), upper=STEP_SHARE)
     loop = limited_loop()
