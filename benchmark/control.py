@@ -197,7 +197,7 @@ def laws() -> dict[str, dict[str, float]]:
         'predictor, 3 steps': ('gen3_6dof', {'predictor.delay_steps': 3}),
         'seven joints': ('gen3_7dof', {}),
     }
-    figures: dict[str, dict[str, float]] = {}
+    times_by_law: dict[str, dict[str, float]] = {}
     for way, (robot, changes) in ways.items():
         for mode in LAWS:
             controller, states = record(robot, mode, changes)
@@ -206,8 +206,8 @@ def laws() -> dict[str, dict[str, float]]:
                 start(controller, mode, states[0])
                 times.append(seconds(controller.tick, states))
             name = type(controller.config.modes[mode].law).__name__.lower()
-            figures.setdefault(name, {})[way] = min(times) * 1e6
-    return figures
+            times_by_law.setdefault(name, {})[way] = min(times) * 1e6
+    return times_by_law
 
 
 def show(
@@ -235,8 +235,8 @@ def show(
     table.add_column('')
     for way in next(iter(by_law.values())):
         table.add_column(way, justify='right')
-    for name, figures in by_law.items():
-        table.add_row(name, *(f'{value:.2f}' for value in figures.values()))
+    for name, by_way in by_law.items():
+        table.add_row(name, *(f'{value:.2f}' for value in by_way.values()))
     console.print(table)
 
 
@@ -254,7 +254,7 @@ WAYS = {
 def main(arguments: list[str] | None = None) -> None:
     """Measure, and print."""
     parser = argparse.ArgumentParser(description=__doc__.partition('\n')[0])
-    parser.add_argument('--json', type=Path, help='write the figures there too')
+    parser.add_argument('--json', type=Path, help='write the numbers there too')
     options = parser.parse_args(arguments)
     by_form = {name: compare(*form) for name, form in FORMS.items()}
     by_law = laws()

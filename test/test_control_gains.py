@@ -6,9 +6,9 @@ from icir_control.app.promises.transitions import error_ratio
 
 
 @pytest.mark.parametrize('mode', ['home', 'jog', 'impedance'])
-@pytest.mark.parametrize('legs', [3, pytest.param(30, marks=pytest.mark.long)])
-def test_gains_changed_at_random_while_moving(mode, legs):
+@pytest.mark.parametrize('motions', [3, pytest.param(30, marks=pytest.mark.long)])
+def test_gains_changed_at_random_while_moving(mode, motions):
     """Every gain, every 10 ms, on an arm 10 % heavier: 6 s of motion, 60 s in the long tests."""
-    ratio, rate_limited = error_ratio(mode, legs)
+    ratio, rate_limited = error_ratio(mode, motions)
     assert ratio < 3.0
     assert rate_limited == 0

@@ -73,7 +73,7 @@ class ClosedLoop:
         """The ticks since the last call of `run`, `go` or `clear_log`, a row for each.
 
         Columns, each (n, nv): `position` and `velocity` of the plant, `position_reference` [rad
-        or m, and per s], `torque_unsaturated` before the limits [N m or N].
+        or m, and per s], `torque` and, before the limits, `torque_unsaturated` [N m or N].
         """
         return TimeSeries.from_rows(self._rows)
 
@@ -115,6 +115,7 @@ class ClosedLoop:
                 'position': self.q.copy(),
                 'velocity': self.v.copy(),
                 'position_reference': controller.position_reference.copy(),
+                'torque': torque.copy(),
                 'torque_unsaturated': controller.torque_unsaturated.copy(),
             }
         )

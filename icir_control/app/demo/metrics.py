@@ -109,8 +109,8 @@ def run_metrics(run: Run, series: TimeSeries) -> list[Metric]:
     published, reference = run.published_reference, np.nan
     if len(published):
         rows = np.searchsorted(series.time, published.time)
-        way = series['translation_reference'][rows] - published['translation']
-        reference = np.linalg.norm(way, axis=1).max()
+        offset = series['translation_reference'][rows] - published['translation']
+        reference = np.linalg.norm(offset, axis=1).max()
     return [
         Metric('lost_states', run.lost, upper=0.0),
         Metric('command_difference', float(command), 'N m', 1e-9),
@@ -136,10 +136,10 @@ def _with_references(part: TimeSeries, law: Law, arm: Arm) -> TimeSeries:
                 'translation_reference': np.array([pose.translation for pose in poses]),
             }
         )
-    way = part['translation'] - part['translation_reference']
+    offset = part['translation'] - part['translation_reference']
     return part.with_columns(
         {
-            'position_error': np.linalg.norm(way, axis=1),
+            'position_error': np.linalg.norm(offset, axis=1),
             'rotation_error': angle_between(part['rotation'], part['rotation_reference']),
             'at_rest': at_rest,
         }
@@ -183,8 +183,8 @@ def _pose_error(law: Law, phase: Phase, part: TimeSeries, series: TimeSeries) ->
 
 
 def _pose_goal(law: Law, phase: Phase, part: TimeSeries, series: TimeSeries) -> Iterator[Metric]:
-    way = part['translation'][-1] - part['translation'][0]
-    missed = np.abs(way - _parameter(law, 'translation')).max()
+    offset = part['translation'][-1] - part['translation'][0]
+    missed = np.abs(offset - _parameter(law, 'translation')).max()
     yield Metric('final_position_error', float(missed), 'm', 50e-6)
 
 
@@ -192,19 +192,21 @@ def _hand_guiding(
     law: Law, phase: Phase, part: TimeSeries, series: TimeSeries
 ) -> Iterator[Metric]:
     """How far pushes move an arm that follows a hand, and how far they turn it."""
-    ways = [
+    displacements = [
         series['translation'][series.row_at(push.end)]
         - series['translation'][series.row_at(push.start)]
         for push in phase.pushes
     ]
-    yield Metric('displacement', float(np.linalg.norm(ways, axis=1).max()), 'm', 0.25, 0.015)
+    yield Metric(
+        'displacement', float(np.linalg.norm(displacements, axis=1).max()), 'm', 0.25, 0.015
+    )
     yield Metric('rotation_error', float(part['rotation_error'].max()), 'rad', 5e-3)
 
 
 def _stiffness(law: Law, phase: Phase, part: TimeSeries, series: TimeSeries) -> Iterator[Metric]:
     """Where the spring has come to rest under each push, against K^-1 f."""
     stiffness = np.array(_parameter(law, 'stiffness'))[:3]
-    errors, ways, turns = [], [], []
+    errors, displacements, turns = [], [], []
     for push in phase.pushes:
         first, last = series.row_at(push.start), series.row_at(push.end)
         R_base_tool = series['rotation'][first]
@@ -213,11 +215,11 @@ def _stiffness(law: Law, phase: Phase, part: TimeSeries, series: TimeSeries) -> 
             expected = R_base_tool @ (force / stiffness)
         else:
             expected = R_base_tool @ force / stiffness
-        way = series['translation'][last] - series['translation_reference'][last]
-        errors.append(np.linalg.norm(way - expected) / np.linalg.norm(expected))
-        ways.append(np.linalg.norm(way))
+        offset = series['translation'][last] - series['translation_reference'][last]
+        errors.append(np.linalg.norm(offset - expected) / np.linalg.norm(expected))
+        displacements.append(np.linalg.norm(offset))
         turns.append(angle_between(series['rotation_reference'][last], series['rotation'][last]))
-    yield Metric('displacement', float(np.max(ways)), 'm', 0.25)
+    yield Metric('displacement', float(np.max(displacements)), 'm', 0.25)
     yield Metric('stiffness_error', float(np.max(errors)), upper=0.05)
     yield Metric('rest_rotation_error', float(np.max(turns)), 'rad', 5e-3)
 

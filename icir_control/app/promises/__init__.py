@@ -23,18 +23,18 @@ class Amount:
     Attributes:
         states: In which every two modes are switched.
         goals: That are reached.
-        legs: Motions of 2 s while gains change.
+        motions: Motions of 2 s while gains change.
     """
 
     states: int
     goals: int
-    legs: int
+    motions: int
 
 
 AMOUNTS: Final = {
     'none': None,
-    'short': Amount(states=1, goals=24, legs=3),  # about half a minute
-    'full': Amount(states=4, goals=200, legs=30),  # as many as were promised
+    'short': Amount(states=1, goals=24, motions=3),  # about half a minute
+    'full': Amount(states=4, goals=200, motions=30),  # as many as were promised
 }
 
 
@@ -78,6 +78,6 @@ def promises(amount: Amount) -> tuple[Promise, ...]:
         Promise('switches', partial(transitions.switches, amount.states)),
         Promise('goals', partial(goals.reached, amount.goals)),
         Promise('refused goals', goals.refused),
-        Promise('changing gains', partial(transitions.changing_gains, amount.legs)),
+        Promise('changing gains', partial(transitions.changing_gains, amount.motions)),
         Promise('seven joints', accuracy.null_space),
     )

@@ -13,16 +13,16 @@ _REST = 1e-3  # rad/s, below which a joint counts as at rest
 
 
 def push_difference(mode: str, axis: int) -> float:
-    """Return how much the observer changes the way that 10 N push the tool, as a share of it."""
+    """Return how much the observer changes the displacement by 10 N, as a share of it."""
 
-    def way(gain: float) -> Array:
+    def displacement(gain: float) -> Array:
         loop = observed(Plant(), gain)
         loop.go('home', 2.2)
         loop.go(mode, 0.5)
         return loop.pushed(10.0 * np.eye(6)[axis], 1.0)[:3]
 
-    free = way(0.0)
-    return float(np.abs(way(GAIN) - free).max() / abs(free[axis]))
+    free = displacement(0.0)
+    return float(np.abs(displacement(GAIN) - free).max() / abs(free[axis]))
 
 
 def observer_under_push() -> Iterator[Metric]:
@@ -33,7 +33,7 @@ def observer_under_push() -> Iterator[Metric]:
 
 
 def stiffness_error(loop: ClosedLoop, axis: int, seconds: float) -> float:
-    """Push an arm in `impedance` with 5 N or 0.5 N m, and compare its way with wrench / K.
+    """Push an arm in `impedance` with 5 N or 0.5 N m, and compare how far it goes with wrench / K.
 
     Args:
         loop: The arm.
@@ -83,19 +83,19 @@ def released(axis: int) -> tuple[float, float, float]:
     loop = ClosedLoop(start=HOME)
     loop.go('float', 0.5)
     held = loop.placement.rotation
-    way = loop.pushed(10.0 * np.eye(6)[axis], 1.0)[axis]
+    displacement = loop.pushed(10.0 * np.eye(6)[axis], 1.0)[axis]
     pushed, after = loop.log, loop.run(3000)
     arm = loop.controller.config.arm
     q = np.concatenate([pushed['position'], after['position']])
     turned = angle_between(held, np.array([arm.placement(row).rotation for row in q]))
     moving = np.flatnonzero(np.abs(after['velocity']).max(axis=1) > _REST)
     rest = (moving[-1] + 1) * 1e-3 if moving.size else 0.0
-    return float(way), float(np.max(turned)), float(rest)
+    return float(displacement), float(np.max(turned)), float(rest)
 
 
 def release() -> Iterator[Metric]:
     """Give how a floating arm comes to rest after a push."""
-    ways, turned, rest = zip(*map(released, range(3)), strict=True)
-    yield Metric('displacement', min(ways), 'm', 0.25, 0.015)
+    displacements, turned, rest = zip(*map(released, range(3)), strict=True)
+    yield Metric('displacement', min(displacements), 'm', 0.25, 0.015)
     yield Metric('rotation', max(turned), 'rad', np.radians(0.5))
     yield Metric('rest_after', max(rest), 's', 2.0)

@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 
 from icir_control.app.closed_loop import HOME, READY, ClosedLoop
-from icir_control.app.measurement import Array, Metric
+from icir_control.app.measurement import Array, Metric, TimeSeries
 from icir_control.errors import IcirError, RefusedError
 from icir_control.simulation import Plant
 from icir_control.spatial import SE3
@@ -19,7 +19,7 @@ STEP_SHARE: Final = 0.5
 """Of the effort limit: the stated bound of the change of torque per tick, 19.5 and 4.5 N m."""
 
 TORQUE_RATE: Final = 100.0
-"""[N m/s] For the limiter, 0.1 N m in a tick: far below what a switch asks for."""
+"""[N m/s] For the limiter, 0.1 N m in a tick: far below what a switch would take."""
 
 _TASK_KP = np.array([5000.0] * 3 + [25000.0] * 3)
 
@@ -38,19 +38,19 @@ RATE_SHARE: Final = 0.05
 GAIN_MODES: Final = {'joint': 'home', 'task': 'jog', 'impedance': 'impedance'}
 """A mode of each law whose gains change."""
 
-_LEG = 2.0  # s that each motion takes; then the next one begins
-_EVERY = 10  # ticks between two changes
+_MOTION_TIME = 2.0  # s that each motion takes; then the next one begins
+_CHANGE_PERIOD = 10  # ticks between two changes
 _ROUND_OFF = 1e-9
-_WATCHED = 80  # ticks after a switch
-_TRIES = 60  # states that are looked at for one that can be used
+_TICKS_AFTER = 80  # ticks after a switch
+_MOST_TRIES = 60  # random states tried for each one that can be used
 
 
 class TooFewStatesError(IcirError):
     """A pair of modes can hardly ever be switched."""
 
 
-def switched(loop: ClosedLoop, pair: tuple[str, str], count: int) -> Iterator[tuple[Array, Array]]:
-    """Yield the torques about a number of switches, always the same for the same pair.
+def switched(loop: ClosedLoop, pair: tuple[str, str], count: int) -> Iterator[TimeSeries]:
+    """Yield the ticks about a number of switches, always the same for the same pair.
 
     Args:
         loop: The arm.
@@ -58,8 +58,7 @@ def switched(loop: ClosedLoop, pair: tuple[str, str], count: int) -> Iterator[tu
         count: In how many states.
 
     Yields:
-        Torque before the limits and behind them, (ticks, nv), from the last tick before the
-        switch on [N m].
+        The log from the last tick before the switch on.
 
     Raises:
         TooFewStatesError: Most states cannot be used: refused, too fast, or in contact.
@@ -67,41 +66,34 @@ def switched(loop: ClosedLoop, pair: tuple[str, str], count: int) -> Iterator[tu
     first, second = pair
     rng = np.random.default_rng([MODES.index(first), MODES.index(second)])
     found = 0
-    for _ in range(_TRIES * count):
+    for _ in range(_MOST_TRIES * count):
         if found == count:
             return
-        if not _came_to(loop, first, rng):
+        if not _reach_state(loop, first, rng):
             continue
-        controller = loop.controller
-        asked, given = [controller.torque_unsaturated.copy()], [controller.torque.copy()]
         try:
-            controller.select(second)
+            loop.controller.select(second)
         except RefusedError:
             continue
-        for _ in range(_WATCHED):
+        for _ in range(_TICKS_AFTER):
             loop.step()
-            asked.append(controller.torque_unsaturated.copy())
-            given.append(controller.torque.copy())
-        if loop.touches:
-            continue
-        found += 1
-        yield np.array(asked), np.array(given)
+        if not loop.touches:
+            found += 1
+            yield loop.log.take(slice(-_TICKS_AFTER - 1, None))
     raise TooFewStatesError(f'{pair}: only {found} of {count} states can be switched in')
 
 
 def step_share(loop: ClosedLoop, pair: tuple[str, str], count: int) -> float:
     """Return the greatest change of torque in a tick, before limits, as a share of the limit."""
-    limit = loop.model.effort_limit
-    steps = [np.abs(np.diff(asked, axis=0)) / limit for asked, _ in switched(loop, pair, count)]
-    return float(np.max(steps))
+    steps = [np.diff(log['torque_unsaturated'], axis=0) for log in switched(loop, pair, count)]
+    return float(np.max(np.abs(steps) / loop.model.effort_limit))
 
 
 def limited_shares(loop: ClosedLoop, pair: tuple[str, str], count: int) -> tuple[float, float]:
-    """Return the greatest torque and change of torque behind the limits, as shares of them."""
-    given = np.array([given for _, given in switched(loop, pair, count)])
-    step = TORQUE_RATE * loop.world.timestep_ns * 1e-9
-    effort = np.abs(given) / loop.model.effort_limit
-    return float(np.max(effort)), float(np.max(np.abs(np.diff(given, axis=1)))) / step
+    """Return the greatest torque and change of torque after the limits, as shares of them."""
+    torque = np.array([log['torque'] for log in switched(loop, pair, count)])
+    step = np.abs(np.diff(torque, axis=1)).max() / (TORQUE_RATE * loop.world.timestep_ns * 1e-9)
+    return float(np.max(np.abs(torque) / loop.model.effort_limit)), float(step)
 
 
 def limited_loop() -> ClosedLoop:
@@ -124,12 +116,12 @@ def switches(states: int) -> Iterator[Metric]:
     yield Metric('limited_rate_share', float(rate), upper=1.0 + _ROUND_OFF)
 
 
-def worst_error(mode: str, legs: int, *, change: bool) -> tuple[float, int]:
+def worst_error(mode: str, motions: int, *, change: bool) -> tuple[float, int]:
     """Move an arm that is 10 % heavier than its model to and fro.
 
     Args:
         mode: The mode.
-        legs: How many motions, each of 2 s.
+        motions: How many motions, each of 2 s.
         change: Whether the gains change at random, every 10 ms; else they are the softest.
 
     Returns:
@@ -142,11 +134,11 @@ def worst_error(mode: str, legs: int, *, change: bool) -> tuple[float, int]:
     loop.go(mode, 1.0)
     rng = np.random.default_rng(5)
     worst, limited = 0.0, 0
-    ticks = round(_LEG / 1e-3)
-    for k in range(legs * ticks):
+    ticks = round(_MOTION_TIME / 1e-3)
+    for k in range(motions * ticks):
         if k % ticks == 0:
             _next_motion(loop, mode, outward=k // ticks % 2 == 0)
-        if change and k % _EVERY == 0:
+        if change and k % _CHANGE_PERIOD == 0:
             loop.controller.update(_random_gains(rng))
         loop.step()
         limited += loop.controller.rate_limited
@@ -154,46 +146,46 @@ def worst_error(mode: str, legs: int, *, change: bool) -> tuple[float, int]:
     return float(worst), limited
 
 
-def error_ratio(mode: str, legs: int) -> tuple[float, int]:
+def error_ratio(mode: str, motions: int) -> tuple[float, int]:
     """Return how the error with changing gains compares with that of the softest ones.
 
     Args:
         mode: The mode.
-        legs: How many motions, each of 2 s.
+        motions: How many motions, each of 2 s.
 
     Returns:
         The ratio, and the ticks at the rate limit in both runs.
     """
-    softest, limited = worst_error(mode, legs, change=False)
-    changing, limited_too = worst_error(mode, legs, change=True)
+    softest, limited = worst_error(mode, motions, change=False)
+    changing, limited_too = worst_error(mode, motions, change=True)
     return changing / softest, limited + limited_too
 
 
-def changing_gains(legs: int) -> Iterator[Metric]:
+def changing_gains(motions: int) -> Iterator[Metric]:
     """Give the ratios of all laws.
 
     Args:
-        legs: How many motions, each of 2 s.
+        motions: How many motions, each of 2 s.
     """
     limited = 0
     for law, mode in GAIN_MODES.items():
-        ratio, ticks = error_ratio(mode, legs)
+        ratio, ticks = error_ratio(mode, motions)
         limited += ticks
         yield Metric(f'{law}_error_ratio', ratio, upper=3.0)
     yield Metric('rate_limited_ticks', limited, upper=0.0)
 
 
-def _came_to(loop: ClosedLoop, mode: str, rng: np.random.Generator) -> bool:
-    """Run a mode from a random state until a random instant; False where that cannot be used."""
+def _reach_state(loop: ClosedLoop, mode: str, rng: np.random.Generator) -> bool:
+    """Run a mode from a random state for a random time; return whether a switch may follow."""
     loop.restart(*_random_state(loop, rng))
     try:
         loop.controller.select(mode)
     except RefusedError:
         return False
     loop.run(int(rng.integers(20, 600)))
-    calm = (np.abs(loop.v) <= loop.model.velocity_limit).all()
+    slow = (np.abs(loop.v) <= loop.model.velocity_limit).all()
     regular = loop.controller.smallest_singular_value > 0.05
-    return bool(calm and regular and not loop.touches)
+    return bool(slow and regular and not loop.touches)
 
 
 def _random_state(loop: ClosedLoop, rng: np.random.Generator) -> tuple[Array, Array]:
@@ -214,8 +206,8 @@ def _heavy_loop() -> ClosedLoop:
         plant=Plant(mass_scale=1.1),
         changes={
             'limits.torque_rate': rate.tolist(),
-            'modes.impedance.duration': _LEG,
-            'modes.jog.duration': _LEG,
+            'modes.impedance.duration': _MOTION_TIME,
+            'modes.jog.duration': _MOTION_TIME,
         },
     )
 
