@@ -15,6 +15,9 @@ from matplotlib.image import imread
 from icir_control.app.demo.plan import PHASES
 from icir_control.share import share_directory
 
+# A demo takes a minute or two, several where other programs keep the machine busy.
+pytestmark = pytest.mark.timeout(1200)
+
 COMMAND = (str(Path(sys.executable).parent / 'icir_control'), 'demo')
 PLOTS = ('joint_tracking.png', 'task_tracking.png', 'torque.png')
 
@@ -74,7 +77,7 @@ def run(tmp_path_factory):
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=1100,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return done, json.loads(report.read_text()), folder / 'plots'

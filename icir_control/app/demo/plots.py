@@ -125,7 +125,7 @@ def _task_tracking(figure: Figure, run: _Run) -> None:
     for phase, part, law in run.laws():
         if law.FOLLOWS != 'pose':
             continue
-        if 'hand_guiding' not in law.METRICS:  # else a hand moves it, not the reference
+        if 'hand_guiding' not in law.METRICS:  # a hand moves the tool: it has no position to keep
             above.plot(part.time, part['translation_reference'], **_REFERENCE)
             middle.plot(part.time, _envelope(part['position_error']), color=_COLOURS[0])
         below.plot(part.time, _envelope(part['rotation_error']), color=_COLOURS[0])
