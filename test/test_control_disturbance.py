@@ -17,7 +17,11 @@ from icir_control.app.acceptance.disturbance import (
 from icir_control.dynamics import ReferenceFrame, compute_all_terms, frame_jacobian
 from icir_control.simulation import Plant
 
+# `make test` measures the same in its run of the demo (`test_app_demo`, PROMISED).
+measured_in_the_demo = pytest.mark.long
 
+
+@measured_in_the_demo
 @pytest.mark.parametrize(('changes', 'least'), [({}, 25.0), (QUINTIC, 40.0)])
 @pytest.mark.parametrize('plant', PLANTS)
 def test_observer_divides_the_error_of_a_wrong_model(plant, changes, least):
@@ -25,11 +29,13 @@ def test_observer_divides_the_error_of_a_wrong_model(plant, changes, least):
     assert home_ratio(PLANTS[plant], changes) >= least
 
 
+@measured_in_the_demo
 @pytest.mark.parametrize('plant', PLANTS)
 def test_observer_stands_velocity_noise(plant):
     assert home_ratio(PLANTS[plant], noise=1e-4) >= 20.0
 
 
+@measured_in_the_demo
 @pytest.mark.parametrize(
     ('plant', 'least'), [('mass', 10.0), ('damping', 10.0), ('payload', 10.0), ('friction', 3.0)]
 )
@@ -52,12 +58,14 @@ def test_observer_tells_the_disturbance():
     np.testing.assert_allclose(loop.controller.disturbance, J.T @ wrench, atol=1e-3)
 
 
+@measured_in_the_demo
 @pytest.mark.parametrize('mode', ['float', 'impedance'])
 @pytest.mark.parametrize('axis', range(3))
 def test_observer_does_not_cancel_a_hand(mode, axis):
     assert push_difference(mode, axis) <= 0.1
 
 
+@measured_in_the_demo
 @pytest.mark.parametrize('axis', range(6))
 def test_impedance_of_a_heavier_arm(axis):
     """Mass +10 %: what was learnt while the arm was held is kept, and 5 % are met."""

@@ -9,6 +9,8 @@ from icir_control.app.acceptance.goals import motions, refused
 SPEED_LIMIT = model_of().velocity_limit
 
 
+# `make test` sends it to 24 goals in its run of the demo (`test_app_demo`, PROMISED).
+@pytest.mark.long
 def test_goals_are_reached_within_the_speed_limits():
     reach_goals(24, seed=1)
 
@@ -29,6 +31,8 @@ def reach_goals(count: int, seed: int) -> None:
     assert near >= count / 3, 'too few of the motions came near a singularity'
 
 
+# `make test` measures the same in its run of the demo (`test_app_demo`, PROMISED).
+@pytest.mark.long
 def test_goals_out_of_reach_are_refused_and_nothing_moves():
     figures = {figure.name: figure.value for figure in refused(100)}
     assert figures['refused'] == 100

@@ -10,6 +10,9 @@ from icir_control.app.acceptance.switching import (
     unlimited_loop,
 )
 
+# `make test` takes one state for each pair in its run of the demo (`test_app_demo`, PROMISED).
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture(scope='module')
 def free():

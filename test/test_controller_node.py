@@ -579,7 +579,7 @@ def test_two_sources_of_states_are_named_and_not_answered(controller, graph, sou
 @pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 @pytest.mark.parametrize('phase', ['starting', 'running'])
 def test_it_ends_quietly_when_asked(ros_graph, number, phase):
-    process = ros_graph.start('controller')
+    process = ros_graph.start('controller', fresh=True)
     if phase == 'running':
         process.wait_for(READY)
     else:

@@ -23,6 +23,7 @@ from session import Session
 from state_source import HOME, stamp_of
 from std_msgs.msg import String
 from std_srvs.srv import SetBool, Trigger
+from wall_time import Stopwatch
 
 from icir_control.dynamics import compute_all_terms, load_urdf
 from icir_control.share import share_directory
@@ -50,7 +51,7 @@ def time_of_20(request) -> int:
 def moving(graph, bridge_parameters: tuple[str, ...]) -> Session:
     """A session in the middle of the motion home, at full speed."""
     gains = [SOFT] if bridge_parameters is FREE_RUNNING else []
-    session = Session(graph, *gains, bridge_parameters=bridge_parameters)
+    session = Session(graph, *gains, bridge_parameters=bridge_parameters, recorded=True)
     session.wait(0.05)
     for _ in range(3):
         asked = session.time
@@ -92,27 +93,14 @@ def expect_continuation(session: Session, tolerance: float = 1e-4) -> None:
     np.testing.assert_allclose(session.position, HOME, rtol=0, atol=tolerance)
 
 
-def states_of(session: Session, until: float) -> dict[str, np.ndarray]:
-    """Watch to a simulation time; time, velocity and effort of the states that were seen."""
-    begin = stamp_of(session.state)
-    record = {stamp: row for stamp, row in session.record(until).items() if stamp >= begin}
-    return {
-        'time': np.array(list(record)) * 1e-9,
-        'velocity': np.array([np.frombuffer(velocity) for _, velocity, _ in record.values()]),
-        'effort': np.array([np.frombuffer(effort) for _, _, effort in record.values()]),
-    }
-
-
 def expect_braked(session: Session, silent_since: float) -> None:
     """Check the brake: calm half a second after the timeout, within the limits all the time."""
-    seen = states_of(session, silent_since + TIMEOUT + 0.7)
+    states = session.states_until(silent_since + TIMEOUT + 0.7).since(silent_since)
     session.bridge.wait_for('no command for 0.2 s: .*; the arm is braked')
-    braked = seen['time'] > silent_since + TIMEOUT
-    calm = seen['time'] > silent_since + TIMEOUT + 0.5
-    assert braked.sum() > 50
-    assert calm.sum() > 10
-    assert (np.abs(seen['effort']) <= LIMITS).all()
-    assert np.abs(seen['velocity'][calm]).max() < 0.05
+    calm = states.since(silent_since + TIMEOUT + 0.5)
+    assert len(calm.stamp) >= 200
+    assert (np.abs(states.effort) <= LIMITS).all()
+    assert np.abs(calm.velocity).max() < 0.05
 
 
 def test_lockstep_stands_while_the_controller_is_dead_and_goes_on_without_a_jump(ros_graph):
@@ -202,17 +190,18 @@ def test_lockstep_loses_nothing_while_a_process_hangs(ros_graph, victim, seconds
 
 
 def test_the_time_for_which_the_bridge_hangs_does_not_count_as_the_controllers(ros_graph):
-    session = moving(ros_graph, PACED)
+    # A timeout long enough for this process to be late with the controller on a busy machine.
+    session = moving(ros_graph, (*PACED, 'command_timeout:=3.0'))
     for process in (session.controller, session.bridge):
         process.send(signal.SIGSTOP)
-    expect_standstill(session, 0.7)
+    expect_standstill(session, 3.2)
     heard: list[JointState] = []
     session.observer.create_subscription(JointState, 'joint_states', heard.append, 1)
     session.bridge.send(signal.SIGCONT)
     session.observer.spin_until(lambda: heard, what='the state again')
     session.controller.send(signal.SIGCONT)
     expect_continuation(session)
-    assert 'no command for 0.5 s' not in session.bridge.output
+    assert 'no command for 3 s' not in session.bridge.output
 
 
 @pytest.mark.parametrize('seconds', HANGS)
@@ -227,10 +216,11 @@ def test_free_running_brakes_while_the_controller_hangs(ros_graph, seconds):
     session.controller.send(signal.SIGCONT)
     session.controller.wait_for('new start at .* s without a state.*in mode gravity')
     session.bridge.wait_for('commands are back')
-    seen = states_of(session, session.time + 0.5)
+    back = session.time
+    states = session.states_until(back + 0.5).since(back)
     # Weight alone: no reference that has gone on without the arm, no old command.
-    assert np.abs(seen['velocity']).max() < 0.05
-    assert np.ptp(seen['effort'], axis=0).max() < 1.0
+    assert np.abs(states.velocity).max() < 0.05
+    assert np.ptp(states.effort, axis=0).max() < 1.0
     expect_home(session)
 
 
@@ -240,11 +230,10 @@ def test_free_running_does_not_hurry_after_a_bridge_that_hung(ros_graph, seconds
     session = moving(ros_graph, FREE_RUNNING)
     session.bridge.send(signal.SIGSTOP)
     expect_standstill(session, seconds)
-    stopped, begin = session.time, time.monotonic()
+    stopped, watch = session.time, Stopwatch()
     session.bridge.send(signal.SIGCONT)
     session.wait(0.5)
-    simulated, elapsed = session.time - stopped, time.monotonic() - begin
-    assert simulated < 1.3 * elapsed + 0.2
+    assert session.time - stopped < 1.3 * watch.wall + 0.2
     expect_continuation(session, 0.01)
 
 
@@ -439,7 +428,7 @@ def test_without_a_free_port_it_says_so_and_ends(ros_graph, reach, count):
     environment = {'ROS_AUTOMATIC_DISCOVERY_RANGE': reach}
     with ports_taken(ros_graph, range(count)):
         for node in ('bridge', 'controller', 'composed'):
-            process = ros_graph.start(node, environment=environment)
+            process = ros_graph.start(node, environment=environment, fresh=True)
             assert process.wait(10.0) == 2
             last = process.output.strip().splitlines()[-1]
             assert (
@@ -489,10 +478,10 @@ def test_it_ends_in_time_and_quietly_in_every_phase_of_its_start(
     ros_graph, time_of_20, node, phase
 ):
     number = SIGNALS[(PHASES.index(phase) + time_of_20) % len(SIGNALS)]
-    process = ros_graph.start(node)
-    deadline = time.monotonic() + 60.0
+    process = ros_graph.start(node, fresh=True)
+    watch = Stopwatch()
     while not has_loaded(process, phase):
-        assert time.monotonic() < deadline
+        assert not watch.is_over(60.0)
         time.sleep(0.005)
     status = process.stop(number, timeout=3.0)
     if phase == PHASES[0]:

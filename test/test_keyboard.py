@@ -147,7 +147,7 @@ def test_it_finds_the_controller_of_its_namespace(ros_graph):
 )
 def test_every_end_puts_the_terminal_back(ros_graph, end):
     fresh = ros_graph.run(['true'], terminal=True)
-    keyboard = ros_graph.start('keyboard', terminal=True)
+    keyboard = ros_graph.start('keyboard', terminal=True, fresh=True)
     keyboard.wait_for(WAITING)
     assert settings(keyboard) != settings(fresh)
     end(keyboard)
@@ -183,7 +183,7 @@ def test_suspended_it_lends_the_terminal_and_takes_it_back(ros_graph):
 
 
 def test_without_a_terminal_it_says_so(ros_graph):
-    process = ros_graph.start('keyboard')
+    process = ros_graph.start('keyboard', fresh=True)
     assert process.wait(10.0) == 2
     assert process.output.count('\n') == 1
     assert 'needs a terminal' in process.output

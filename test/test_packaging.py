@@ -72,7 +72,7 @@ def run_clean(python, *arguments):
     """Run an interpreter away from the checkout, with no path that leads back to it."""
     keep = {key: value for key, value in os.environ.items() if key != 'PYTHONPATH'}
     return subprocess.run(
-        [python, *arguments], cwd='/', env=keep, capture_output=True, text=True, timeout=300
+        [python, *arguments], cwd='/', env=keep, capture_output=True, text=True, timeout=1200
     )
 
 
