@@ -117,7 +117,7 @@ def test_nothing_grows_and_no_tick_is_missed(ros_graph, seconds, composed):
     observer.spin_until(lambda: diary.values, what='diagnostics')
     growth = {pid: memory(pid) - before[pid] for pid in processes}
     assert max(growth.values()) < GROWTH, growth
-    # A reset makes the state that was on its way worthless; no other answer is missed. Where others
+    # A reset makes the state on its way worthless; no other answer is missed. Where others
     # want the processors, a controller of its own may wait for one longer than the bridge does.
     ticks = (nanoseconds(session.state.header.stamp) - begin) * 1e-6
     late = 0.001 * ticks if watch.slowdown > 1.0 and not composed else 0.0
