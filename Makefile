@@ -5,7 +5,7 @@
 VENV := .venv
 BIN := $(VENV)/bin
 # Tests that run at a time: more than processors, since many of them wait for a while.
-WORKERS ?= $(shell echo $$(( $$(nproc) + $$(nproc) / 2 )))
+WORKERS ?= $(shell n=$$(nproc); echo $$(( n < 8 ? n + n / 2 : 12 )))
 PYTEST := $(BIN)/python -m pytest -n $(WORKERS)
 
 # Python keeps what it has compiled: our processes start sooner.
@@ -36,7 +36,7 @@ help:
 	@echo 'make sim        the simulation, with the keyboard in this terminal'
 	@echo 'make test       the tests (make test-long: the slow ones too)'
 	@echo 'make bench      speed, beside named references'
-	@echo 'make lint       style and imports (make format: mend the style)'
+	@echo 'make lint       style, imports and types (make format: mend the style)'
 	@echo 'make clean      delete all that make made'
 
 setup: $(STAMP)
@@ -49,6 +49,7 @@ $(STAMP): setup.py pyproject.toml
 	  || { echo "Creating $(VENV) with $$python"; $(CREATE_VENV); }
 	@echo 'Installing icir_control and what it needs (several minutes the first time)'
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[$(EXTRAS)]'
+	@! grep -qs "__name__ == '__main__'" icir_control/compiled.py || $(BIN)/python -m icir_control.compiled
 	@echo '$(PURPOSE)' > $@
 
 # The shell commands that set $python, or end with what is missing.

@@ -9,6 +9,7 @@ Tests of how a process starts or ends take a fresh one.
 import fcntl
 import json
 import os
+import select
 import signal
 import socket
 import struct
@@ -16,6 +17,7 @@ import subprocess
 import sys
 import termios
 import threading
+import time
 import traceback
 from collections.abc import Sequence
 from contextlib import suppress
@@ -25,10 +27,12 @@ from pathlib import Path
 from pkgutil import walk_packages
 from selectors import EVENT_READ, DefaultSelector
 
+from closed_loop import ClosedLoop
 from state_record import keep_states
 
 _NUMBER = struct.Struct('i')
 _LONGEST = 1 << 17  # bytes of a request
+_SLICE = 0.1  # s of one wait for an end
 
 
 class Server:
@@ -113,17 +117,22 @@ class Forked:
         return status
 
     def _wait(self, timeout: float | None) -> int | None:
-        with DefaultSelector() as selector:
+        deadline = None if timeout is None else time.monotonic() + timeout
+        while True:
             with self._lock:
+                if self._returncode is None and select.select([self._status], [], [], 0.0)[0]:
+                    self._returncode = self._read()
                 if self._returncode is not None:
                     return self._returncode
-                selector.register(self._status, EVENT_READ)
-            selector.select(timeout)
-            with self._lock:
-                if self._returncode is None and selector.select(0.0):
-                    self._returncode = self._read()
-                    os.close(self._status)
-                return self._returncode
+            left = _SLICE if deadline is None else min(_SLICE, deadline - time.monotonic())
+            if left <= 0.0:
+                return None
+            # Another thread may read it first: this one looks again after a while.
+            select.select([self._status], [], [], left)
+
+    def close(self) -> None:
+        """Give back what is held of a process that has ended."""
+        os.close(self._status)
 
 
 def serve(connection: socket.socket) -> dict:
@@ -187,11 +196,12 @@ def _become(request: dict) -> int:
 
 
 def _import_all() -> None:
-    """Import every module of the nodes: they import the rest."""
+    """Import every module of the nodes, and with them the rest, and load what is compiled."""
     nodes = import_module('icir_control.nodes')
     for module in walk_packages(nodes.__path__, f'{nodes.__name__}.'):
         if not module.name.endswith('__main__') and 'standard_services' not in module.name:
             import_module(module.name)
+    ClosedLoop().controller.warm_up()
 
 
 def _end(status: int) -> None:

@@ -25,7 +25,7 @@ from rclpy.context import Context
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
-from wall_time import Stopwatch
+from wall_time import Stopwatch, slowdown
 
 DOMAINS = range(1, 101)
 PROFILE = Path(__file__).resolve().parent / 'data' / 'udp_on_this_machine.xml'
@@ -219,6 +219,8 @@ class Process:
         self.send(signal.SIGKILL)
         self._process.wait()
         self._reader.join()
+        if isinstance(self._process, Forked):
+            self._process.close()
         if not self._hung_up.is_set():
             os.close(self._source)
         if self.slave is not None:
@@ -268,6 +270,10 @@ class Observer(Node):
         deadline = time.monotonic() + seconds
         while (left := deadline - time.monotonic()) > 0:
             self._own_executor.spin_once(timeout_sec=left)
+
+    def settle(self) -> None:
+        """Serve callbacks until what was on its way has arrived everywhere."""
+        self.spin_for(0.2 * slowdown())
 
     def call(
         self, kind: type, name: str, request: object = None, timeout: float = PATIENCE

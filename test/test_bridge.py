@@ -186,7 +186,7 @@ def test_two_runs_are_the_plant_itself_to_the_last_bit(client):
     for _ in range(2):
         client.reset()
         client.node.spin_until(lambda: not np.any(client.state.velocity))
-        client.node.spin_for(0.15)
+        client.node.settle()
         begin = client.stamp
         client.push('bracelet_link', force, begin + first * MS)
         runs.append(rows(lockstep_run(client, world, steps)))
@@ -306,7 +306,7 @@ def test_a_wrong_parameter_is_refused_while_running(client, values, words):
 
 def test_divergence_is_named_and_ends_with_a_reset(client):
     client.push('forearm_link', (1e30, 0, 0))
-    client.node.spin_for(0.1)
+    client.node.settle()
     client.send(client.command(client.state))
     status = client.wait_for_status('diverged')
     assert status.level == b'\2'
@@ -355,7 +355,7 @@ rclpy.spin(node)
 
 
 def test_the_clock_is_slow_and_never_goes_back(client):
-    client.node.spin_for(0.1)  # what was published before nobody has taken yet
+    client.node.settle()  # what was published before nobody has taken yet
     client.clocks.clear()
     watch = Stopwatch()
     steps = 0
@@ -473,7 +473,7 @@ def test_a_diverged_world_resets_itself_where_that_is_asked_for(ros_graph):
     client = BridgeClient(ros_graph).connect(process)
     token = client.state.header.frame_id
     client.push('forearm_link', (1e30, 0, 0), 3 * MS)
-    client.node.spin_for(0.2)
+    client.node.settle()
     for _ in range(3):
         client.step()
     client.send(client.command(client.state))

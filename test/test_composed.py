@@ -96,7 +96,7 @@ def test_a_second_publisher_stops_time_until_it_is_gone(ros_graph, topic):
     rival = ros_graph.observer('rival')
     publisher = rival.create_publisher(JointState, topic, 1)
     unheard.process.wait_for(f'/{topic} has several publishers: .*/rival.*; only one may')
-    unheard.observer.spin_for(0.3)  # what was on its way
+    unheard.observer.settle()
     still = unheard.times[-1]
     for _ in range(50):
         message = JointState(name=[f'joint_{i}' for i in range(1, 7)])
@@ -104,7 +104,7 @@ def test_a_second_publisher_stops_time_until_it_is_gone(ros_graph, topic):
         message.header.frame_id = 'of the rival'
         publisher.publish(message)
         rival.spin_for(0.01)
-    unheard.observer.spin_for(0.2)
+    unheard.observer.settle()
     assert unheard.times[-1] == still
     rival.destroy_publisher(publisher)
     unheard.process.wait_for('every topic has its one publisher again')
@@ -119,7 +119,7 @@ def test_everything_slow_is_served_while_it_runs(ros_graph):
     session.wait(2.5)
     np.testing.assert_allclose(session.position, HOME, rtol=0, atol=1e-4)
     assert call(SetBool, 'mujoco_bridge/pause', SetBool.Request(data=True)).message == 'paused'
-    session.observer.spin_for(0.2)  # what was on its way
+    session.observer.settle()
     paused = session.time
     assert call(Trigger, 'mujoco_bridge/step').success
     session.observer.spin_until(lambda: session.time > paused)

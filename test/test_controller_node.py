@@ -14,11 +14,12 @@ from rcl_interfaces.msg import ParameterType
 from rcl_interfaces.srv import DescribeParameters, GetParameters, SetParametersAtomically
 from rclpy.parameter import Parameter, parameter_value_to_python
 from rclpy.qos import DurabilityPolicy, QoSProfile
-from ros_processes import Observer, Process, RosGraph
+from ros_processes import PATIENCE, Observer, Process, RosGraph
 from sensor_msgs.msg import JointState
 from state_source import HOME, MILLISECOND, NAMES, StateSource, joint_state, stamp_of
 from std_msgs.msg import Float64, String
 from std_srvs.srv import Trigger
+from wall_time import Stopwatch
 
 from icir_control.control.decomposition import TERMS
 from icir_control.dynamics import (
@@ -526,7 +527,8 @@ def test_invalid_states_are_not_answered_and_the_loop_goes_on(source):
     assert {stamp_of(command) for command in source.commands} == {MILLISECOND}
     source.stamp_ns = 10 * MILLISECOND
     assert source.hold(HOME)
-    for raw in broken_copies(joint_state(11 * MILLISECOND, source.token, HOME)):
+    broken = broken_copies(joint_state(11 * MILLISECOND, source.token, HOME))
+    for raw in broken:
         source.publish(raw)
         source.observer.spin_for(0.003)
     assert {stamp_of(command) for command in source.commands} == {11 * MILLISECOND}
@@ -539,7 +541,13 @@ def test_invalid_states_are_not_answered_and_the_loop_goes_on(source):
         return values.get('states rejected', '')
 
     kinds = {'not_finite', 'unknown_name', 'undecodable'}
-    source.observer.spin_until(lambda: all(kind in rejected() for kind in kinds))
+    watch = Stopwatch()
+    # A queue of one: where the controller waits for a processor, some get lost.
+    while not all(kind in rejected() for kind in kinds):
+        assert not watch.is_over(PATIENCE), rejected()
+        for message in (*bad, *broken):
+            source.publish(message)
+            source.observer.spin_for(0.02)
 
 
 def test_silence_is_said_once_and_so_is_its_end(controller, source):
@@ -569,8 +577,10 @@ def test_two_sources_of_states_are_named_and_not_answered(controller, graph, sou
     assert '/observer' in said.group()
     assert '/stranger' in said.group()
     source.commands.clear()
-    source.publish(joint_state(500 * MILLISECOND, source.token, HOME))
-    source.observer.spin_for(0.2)
+    for k in range(500, 505):
+        other.publish(joint_state(k * MILLISECOND, other.token, HOME))
+        source.publish(joint_state(k * MILLISECOND, source.token, HOME))
+        source.observer.spin_for(0.04)
     assert not source.commands
     source.stamp_ns = 1000 * MILLISECOND
     assert source.hold(HOME)  # answered again once the other one has been silent for a while

@@ -81,7 +81,7 @@ def expect_home(session: Session) -> None:
 
 
 def expect_standstill(session: Session, seconds: float = 0.4) -> None:
-    session.observer.spin_for(0.2)  # what was on its way
+    session.observer.settle()
     before = session.state
     session.observer.spin_for(seconds)
     assert session.state == before
@@ -153,7 +153,7 @@ def test_the_controller_falls_silent_with_the_bridge_and_takes_no_old_reference_
     session.observer.spin_until(lambda: commands, what='commands')
     session.bridge.send(signal.SIGKILL)
     session.controller.wait_for('no states')
-    session.observer.spin_for(0.1)  # what was on its way
+    session.observer.settle()
     commands.clear()
     session.observer.spin_for(0.5)
     assert not commands
@@ -317,7 +317,7 @@ def test_a_second_publisher_stops_time_until_it_is_gone(ros_graph, topic):
     rival = ros_graph.observer('rival')
     publisher = rival.create_publisher(JointState, topic, 1)
     session.bridge.wait_for(f'/{topic} has several publishers: .*/rival.*; only one may')
-    session.observer.spin_for(0.2)  # what was on its way
+    session.observer.settle()
     message = session.state
     message.effort = [9.0] * 6
     if topic == 'joint_states':

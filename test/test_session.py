@@ -235,7 +235,7 @@ def test_a_controller_that_dies_in_a_motion_leaves_time_standing_and_can_come_ba
     press(keyboard, 'h', 'home')
     session.wait(0.8)
     session.controller.close()
-    session.observer.spin_for(0.2)  # what was on its way
+    session.observer.settle()
     stopped, effort = session.time, np.array(session.state.effort)
     session.observer.spin_for(0.5)
     assert session.time == stopped

@@ -76,7 +76,7 @@ def session(ros_graph):
 
 def settled_time(session):
     """Simulation time once it stands still [s]."""
-    session.observer.spin_for(0.3)
+    session.observer.settle()
     before = session.time
     session.observer.spin_for(0.3)
     assert session.time == before
