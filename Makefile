@@ -4,9 +4,12 @@
 
 VENV := .venv
 BIN := $(VENV)/bin
-# Tests that run at a time; some bring processes of their own.
-WORKERS ?= 2
+# Tests that run at a time: more than processors, since many of them wait for a while.
+WORKERS ?= $(shell n=$$(nproc); echo $$(( n < 8 ? n + n / 2 : 12 )))
 PYTEST := $(BIN)/python -m pytest -n $(WORKERS)
+
+# Python keeps what it has compiled: our processes start sooner.
+unexport PYTHONDONTWRITEBYTECODE
 
 # Where a ROS 2 installation is sourced its rclpy and messages are used, else PyPI's wheels.
 ifeq ($(ROS_DISTRO),)
@@ -33,7 +36,7 @@ help:
 	@echo 'make sim        the simulation, with the keyboard in this terminal'
 	@echo 'make test       the tests (make test-long: the slow ones too)'
 	@echo 'make bench      speed, beside named references'
-	@echo 'make lint       style and imports (make format: mend the style)'
+	@echo 'make lint       style, imports and types (make format: mend the style)'
 	@echo 'make clean      delete all that make made'
 
 setup: $(STAMP)
@@ -46,6 +49,7 @@ $(STAMP): setup.py pyproject.toml
 	  || { echo "Creating $(VENV) with $$python"; $(CREATE_VENV); }
 	@echo 'Installing icir_control and what it needs (several minutes the first time)'
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[$(EXTRAS)]'
+	@$(BIN)/python -P -m icir_control.control.precompile
 	@echo '$(PURPOSE)' > $@
 
 # The shell commands that set $python, or end with what is missing.
@@ -81,11 +85,10 @@ sim: $(STAMP)
 	$(BIN)/icir_control sim $(ARGS)
 
 test: $(STAMP)
-	$(PYTEST) --dist loadfile -m 'not long'
+	$(PYTEST) $(ARGS)
 
-# Most of the slow ones are in one file.
 test-long: $(STAMP)
-	FUZZ_CASES=10000 $(PYTEST) --dist worksteal
+	FUZZ_CASES=10000 $(PYTEST) -m '' $(ARGS)
 
 bench: $(STAMP)
 	@$(BIN)/python -c 'import example_robot_data, pinocchio' 2>/dev/null \
@@ -98,6 +101,7 @@ lint: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
+	$(BIN)/mypy
 
 format: $(STAMP)
 	$(BIN)/ruff check --fix .

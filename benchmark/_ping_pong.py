@@ -60,7 +60,7 @@ def plain_ask(seconds: float) -> None:
     import rclpy
     from sensor_msgs.msg import JointState
 
-    from icir_control.nodes.process import init_ros
+    from icir_control.nodes.process.run import init_ros
 
     init_ros()
     node = rclpy.create_node('ask')
@@ -97,7 +97,7 @@ def plain_answer(_: float) -> None:
     from rclpy.executors import ExternalShutdownException
     from sensor_msgs.msg import JointState
 
-    from icir_control.nodes.process import init_ros
+    from icir_control.nodes.process.run import init_ros
 
     init_ros()
     node = rclpy.create_node('answer')
@@ -118,7 +118,7 @@ def raw_side(
     from rclpy.impl.implementation_singleton import rclpy_implementation
     from sensor_msgs.msg import JointState
 
-    from icir_control.nodes.process import init_ros
+    from icir_control.nodes.process.run import init_ros
 
     rclpy.init(args=[]) if is_shared else init_ros()
     node = rclpy.create_node(own)

@@ -2,8 +2,9 @@
 
 Both sides get the same states, recorded on the simulated arm while its tool moves 5 cm down, and
 must agree on the torques before they are timed; then they take turns, and the best round of each
-counts. The law comes in two forms: the tutorial's (slide "Task space position control"), and the
-default of this package, whose reference is found by inverse kinematics a period ahead.
+counts. The law comes in two forms: the tutorial's (slide "Task space position control"), which is
+a law in Python on our side, too (`docs/comparison_laws.py`); and the law `task` of this package,
+compiled, whose reference is found by inverse kinematics a period ahead.
 """
 
 import argparse
@@ -19,11 +20,13 @@ import pinocchio as pin
 from rich.console import Console
 from rich.table import Table
 
-from icir_control.app.acceptance.closed_loop import HOME, ClosedLoop
-from icir_control.app.acceptance.redundancy import HOME_7DOF
+from icir_control.app.closed_loop import HOME, ClosedLoop
+from icir_control.app.promises.accuracy import HOME_7DOF
 from icir_control.app.robot import Robot
 from icir_control.control import Controller
 from icir_control.simulation import Plant
+
+sys.path.append(str(Path(__file__).resolve().parent.parent / 'docs'))  # comparison_laws
 
 PERIOD = 1e-3  # s
 TICKS, ROUNDS = 500, 15
@@ -44,8 +47,8 @@ def record(robot: str, mode: str, changes: Changes) -> tuple[Controller, list[St
         plant=Plant(delay_steps=changes.get('predictor.delay_steps', 0)),
         changes=changes,
     )
-    trace = loop.go(mode, TICKS * PERIOD)
-    return loop.controller, list(zip(trace.time, trace.q, trace.v, strict=True))
+    log = loop.go(mode, TICKS * PERIOD)
+    return loop.controller, list(zip(log.time, log['position'], log['velocity'], strict=True))
 
 
 def start(controller: Controller, mode: str, state: State) -> None:
@@ -64,13 +67,13 @@ class Tutorial:
         self.model = pin.buildModelFromXML(urdf)
         self.data = self.model.createData()
         self.frame = self.model.getFrameId('end_effector_link')
-        gains, figures = controller.config.gains, controller.config.modes['down'].law.figures
-        self.kp, self.kd = gains.task_kp, gains.task_kd
+        law = controller.config.modes['down'].law
+        self.kp, self.kd = controller.config.task_gains
         self.start_time, q, _ = state
-        self.duration = figures['duration']
+        self.duration = law.duration
         pin.framesForwardKinematics(self.model, self.data, q)
         self.start = self.data.oMf[self.frame].copy()
-        self.way, self.turn = np.array(figures['translation']), np.zeros(3)
+        self.way, self.turn = np.array(law.translation), np.zeros(3)
 
     def goal(self, time: float) -> pin.SE3:
         """Return the pose of the cubic."""
@@ -157,30 +160,32 @@ def seconds(tick: Callable[..., object], inputs: list[tuple]) -> float:
     return (time.perf_counter() - begin) / len(inputs)
 
 
-def agree(feed_forward: str, their_law: type[Tutorial]) -> tuple[Controller, list[State]]:
+def agree(our_law: str, their_law: type[Tutorial]) -> tuple[Controller, list[State]]:
     """Return a controller and states at which both sides give the same torques.
 
     Raises:
         AssertionError: They do not.
     """
-    ours, states = record('gen3_6dof', 'down', {'modes.down.feed_forward': feed_forward})
+    ours, states = record('gen3_6dof', 'down', {'modes.down.law': our_law})
     start(ours, 'down', states[0])
     torques = replay(ours.tick, states)
     np.testing.assert_allclose(torques, replay(their_law(ours, states[0]).tick, states), atol=1e-6)
     return ours, states
 
 
-def compare(feed_forward: str, their_law: type[Tutorial]) -> dict[str, float]:
-    """Return us per tick of a law: ours, our compiled call alone, and theirs."""
-    ours, states = agree(feed_forward, their_law)
+def compare(our_law: str, their_law: type[Tutorial]) -> dict[str, float]:
+    """Return us per tick of a law: ours, our compiled call alone if there is one, and theirs."""
+    ours, states = agree(our_law, their_law)
     rows = [(np.concatenate([[t], q, v]),) for t, q, v in states]
-    times: dict[str, list[float]] = {'pinocchio': [], 'tick': [], 'compiled': []}
+    is_compiled = ':' not in our_law
+    times: dict[str, list[float]] = {'pinocchio': [], 'tick': []}
     for _ in range(ROUNDS):
         times['pinocchio'].append(seconds(their_law(ours, states[0]).tick, states))
         start(ours, 'down', states[0])
         times['tick'].append(seconds(ours.tick, states))
-        start(ours, 'down', states[0])
-        times['compiled'].append(seconds(bare(ours), rows))
+        if is_compiled:
+            start(ours, 'down', states[0])
+            times.setdefault('compiled', []).append(seconds(bare(ours), rows))
     return {name: min(values) * 1e6 for name, values in times.items()}
 
 
@@ -192,7 +197,7 @@ def laws() -> dict[str, dict[str, float]]:
         'predictor, 3 steps': ('gen3_6dof', {'predictor.delay_steps': 3}),
         'seven joints': ('gen3_7dof', {}),
     }
-    figures: dict[str, dict[str, float]] = {}
+    times_by_law: dict[str, dict[str, float]] = {}
     for way, (robot, changes) in ways.items():
         for mode in LAWS:
             controller, states = record(robot, mode, changes)
@@ -201,8 +206,8 @@ def laws() -> dict[str, dict[str, float]]:
                 start(controller, mode, states[0])
                 times.append(seconds(controller.tick, states))
             name = type(controller.config.modes[mode].law).__name__.lower()
-            figures.setdefault(name, {})[way] = min(times) * 1e6
-    return figures
+            times_by_law.setdefault(name, {})[way] = min(times) * 1e6
+    return times_by_law
 
 
 def show(
@@ -216,6 +221,9 @@ def show(
     for name, words in WAYS.items():
         cells = []
         for times in by_form.values():
+            if name not in times:
+                cells.append('')
+                continue
             ratio = times['pinocchio'] / times[name]
             faster = '' if name == 'pinocchio' else f' = [bold]{ratio:.1f}[/bold]'
             cells.append(f'{times[name]:.2f}{faster}')
@@ -227,12 +235,15 @@ def show(
     table.add_column('')
     for way in next(iter(by_law.values())):
         table.add_column(way, justify='right')
-    for name, figures in by_law.items():
-        table.add_row(name, *(f'{value:.2f}' for value in figures.values()))
+    for name, by_way in by_law.items():
+        table.add_row(name, *(f'{value:.2f}' for value in by_way.values()))
     console.print(table)
 
 
-FORMS = {"the tutorial's": ('none', Tutorial), 'matched (default)': ('matched', Matched)}
+FORMS = {
+    "the tutorial's, ours in Python": ('comparison_laws:TutorialTask', Tutorial),
+    'matched (law task)': ('task', Matched),
+}
 WAYS = {
     'pinocchio': 'Pinocchio and numpy',
     'tick': 'Controller.tick',
@@ -243,7 +254,7 @@ WAYS = {
 def main(arguments: list[str] | None = None) -> None:
     """Measure, and print."""
     parser = argparse.ArgumentParser(description=__doc__.partition('\n')[0])
-    parser.add_argument('--json', type=Path, help='write the figures there too')
+    parser.add_argument('--json', type=Path, help='write the numbers there too')
     options = parser.parse_args(arguments)
     by_form = {name: compare(*form) for name, form in FORMS.items()}
     by_law = laws()

@@ -13,7 +13,7 @@ Every way but `composed` runs as two processes, each on a ROS graph of its own:
 - `raw, one processor` and `loop, one processor`: two processes again, both kept to one processor,
   as by `taskset`: they take turns anyway, and no sleeping processor has to be woken.
 
-The ways take turns, so that a change of the machine's mood meets all of them.
+The ways take turns, so that a change of the machine's speed meets all of them.
 """
 
 import argparse
@@ -146,7 +146,7 @@ class StopAfter:
 def loop_ask(seconds: float) -> None:
     """Run the bridge for a while."""
     from icir_control.nodes.bridge.node import MujocoBridge
-    from icir_control.nodes.process import init_ros
+    from icir_control.nodes.process.run import init_ros
 
     init_ros(['bridge', *FAST])
     bridge = MujocoBridge()
@@ -186,7 +186,7 @@ def plain_loop_answer(seconds: float) -> None:
 def composed_ask(seconds: float) -> None:
     """Run bridge and controller in this process for a while."""
     from icir_control.nodes.composed.nodes import ComposedNodes
-    from icir_control.nodes.process import init_ros
+    from icir_control.nodes.process.run import init_ros
 
     init_ros(['composed', *FAST, '--log-level', 'error'])
     nodes = ComposedNodes()

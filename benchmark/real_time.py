@@ -59,7 +59,7 @@ class Diary:
 def measure(seconds: float) -> Diary:
     """Run bridge and controller for a while."""
     from icir_control.nodes.bridge.node import MujocoBridge
-    from icir_control.nodes.process import init_ros
+    from icir_control.nodes.process.run import init_ros
 
     controller = subprocess.Popen(
         [sys.executable, str(LOOP), '--part', 'loop_answer'], stdout=subprocess.DEVNULL

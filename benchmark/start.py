@@ -19,7 +19,7 @@ import rclpy
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import JointState
 
-from icir_control.nodes.process import init_ros
+from icir_control.nodes.process.run import init_ros
 
 ASKED = 2.0
 """[s] Within which the first torque must be there."""

@@ -6,7 +6,7 @@ from the path itself, as a formula of time, not from what the controller says of
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import matplotlib as mpl
 import numpy as np
@@ -17,9 +17,7 @@ from matplotlib.ticker import LogLocator
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
-from icir_control.app.acceptance.closed_loop import HOME, READY, UPRIGHT, ClosedLoop, Trace
-from icir_control.control import Law, Plan, Start, Tick
-from icir_control.control.laws import Joint
+from icir_control.app.closed_loop import HOME, READY, UPRIGHT, ClosedLoop
 from icir_control.dynamics import (
     ReferenceFrame,
     compute_all_terms,
@@ -54,40 +52,6 @@ STYLE = {
 Array = NDArray[np.float64]
 
 
-class TutorialJoint(Joint):
-    """The tutorial's joint law: the velocity is a difference, an acceleration is not asked for."""
-
-    CODE: ClassVar[int] = Law.CODE
-
-    def acceleration(self, tick: Tick) -> Array:
-        """Return kp (q_r - q) + kd (v_r - v), with the tutorial's gains."""
-        error = tick.position_reference - tick.q
-        return 40000.0 * error + 400.0 * (tick.velocity_reference - tick.v)
-
-
-class TutorialTask(Law):
-    """The tutorial's task-space law with the derivatives of its path, and no limiter."""
-
-    KP: ClassVar[Array] = np.array([5000.0] * 3 + [50000.0] * 3)
-
-    def plan(self, start: Start) -> Plan:
-        """Stay."""
-        return self.plan_pose(start, start.pose)
-
-    def plan_pose(self, start: Start, goal: SE3) -> Plan:
-        """Go to a pose in two seconds."""
-        return Plan(SE3Trajectory.to_rest(start.time, 2.0, start.pose, start.twist, goal))
-
-    def acceleration(self, tick: Tick) -> Array:
-        """Return J^+ (a_r + Kp e + Kd (nu_r - nu) - dJ v)."""
-        R, p = tick.pose[:3], tick.pose[3]
-        turn = log3(R.T @ tick.pose_reference[:3])
-        error = np.concatenate([R.T @ (tick.pose_reference[3] - p), turn])
-        wanted = tick.frame_acceleration_reference + self.KP * error - tick.drift
-        wanted += 2.0 * np.sqrt(self.KP) * (tick.twist_reference - tick.jacobian @ tick.v)
-        return np.linalg.pinv(tick.jacobian) @ wanted
-
-
 class Run:
     """A closed loop that keeps what a figure shows, since the last mark (a switch is one).
 
@@ -119,16 +83,16 @@ class Run:
     @property
     def q(self) -> Array:
         """(ticks, nv) joint positions [rad]."""
-        return self.loop.trace.array('q')
+        return self.loop.log['position']
 
     @property
     def v(self) -> Array:
         """(ticks, nv) joint velocities [rad/s]."""
-        return self.loop.trace.array('v')
+        return self.loop.log['velocity']
 
     def mark(self) -> None:
         """Begin the recording anew."""
-        self.loop.trace = Trace()
+        self.loop.clear_log()
         self.pose: list[SE3] = []
         self.terms: list[dict[str, Array]] = []
 
@@ -168,17 +132,17 @@ class Run:
 
 
 def joint_tracking(figure: Figure) -> None:
-    """Joint error of `home` for every kind of feed-forward."""
+    """Joint error of `home` for every kind of feed-forward; see `comparison_laws`."""
     laws = {
-        'none': {'modes.home.feed_forward': 'none'},
-        'tutorial': {'modes.home.law': f'{__name__}:TutorialJoint'},
-        'velocity': {'modes.home.feed_forward': 'velocity'},
-        'velocity, acceleration': {'modes.home.feed_forward': 'acceleration'},
-        'matched (default)': {},
+        'none': 'comparison_laws:JointWithoutFeedForward',
+        'tutorial': 'comparison_laws:TutorialJoint',
+        'velocity': 'comparison_laws:JointWithVelocity',
+        'velocity, acceleration': 'comparison_laws:JointWithAcceleration',
+        'matched (law joint)': 'joint',
     }
     errors = {}
-    for name, changes in laws.items():
-        run = Run(UPRIGHT, changes)
+    for name, law in laws.items():
+        run = Run(UPRIGHT, {'modes.home.law': law})
         run.go('home', 2.5)
         path = cubic(run.time, 2.0)[:, None] * HOME
         errors[name] = np.abs(run.q - path).max(axis=1)
@@ -192,14 +156,14 @@ def joint_tracking(figure: Figure) -> None:
 def task_tracking(figure: Figure) -> None:
     """Distance between the tool and its straight path in `down`."""
     laws = {
-        'none (tutorial)': 'none',
-        'velocity': 'velocity',
-        'velocity, acceleration': 'acceleration',
-        'matched (default)': 'matched',
+        'none (tutorial)': 'comparison_laws:TutorialTask',
+        'velocity': 'comparison_laws:TaskWithVelocity',
+        'velocity, acceleration': 'comparison_laws:TaskWithAcceleration',
+        'matched (law task)': 'task',
     }
     errors = {}
-    for name, kind in laws.items():
-        run = Run(HOME, {'modes.down.feed_forward': kind})
+    for name, law in laws.items():
+        run = Run(HOME, {'modes.down.law': law})
         run.go('down', 2.5)
         path = cubic(run.time, 2.0)[:, None] * [0.0, 0.0, -0.05]
         errors[name] = np.linalg.norm(run.moved() - path, axis=1)
@@ -283,7 +247,7 @@ def singularity(figure: Figure) -> None:
     start[4], end[4] = 0.35, -0.35
     laws = {
         "the tutorial's law, without a limiter": (
-            {'modes.down': {'key': 'k', 'law': f'{__name__}:TutorialTask'}},
+            {'modes.down': {'key': 'k', 'law': 'comparison_laws:TaskWithoutLimiter'}},
             ORANGE,
         ),
         'the task law': ({'modes.down.translation': [0.0] * 3}, BLUE),

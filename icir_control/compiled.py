@@ -6,12 +6,13 @@ With `NUMBA_DISABLE_JIT=1` a kernel stays the Python function it is, and numba i
 import hashlib
 import os
 import shutil
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from pickle import UnpicklingError
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 KEPT_VERSIONS = 8
 """Of the compiled code, on disk."""
@@ -21,6 +22,11 @@ Function = TypeVar('Function', bound=Callable[..., Any])
 _UNUSABLE = (OSError, EOFError, UnpicklingError)  # what files raise that are not as they should be
 
 JIT_DISABLED = os.environ.get('NUMBA_DISABLE_JIT', '0') not in ('', '0')
+
+
+def _numba() -> Any:
+    """Return the compiler; its own types know less than it does."""
+    return import_module('numba')
 
 
 def kernel(function: Function) -> Function:
@@ -45,8 +51,7 @@ def inlined(function: Function) -> Function:
     """
     if JIT_DISABLED:
         return function
-    import numba
-
+    numba = _numba()
     options = {'nogil': True, 'error_model': 'numpy', 'forceinline': True}
     entrances = {'no_cpython_wrapper': True, 'no_cfunc_wrapper': True}
     return numba.njit(fastmath={'contract'}, **options, **entrances)(function)
@@ -56,8 +61,7 @@ def cached(function: Function, **options: Any) -> Function:
     """Compile a function with options of numba's; the code is kept as that of a kernel."""
     if JIT_DISABLED:
         return function
-    import numba
-
+    numba = _numba()
     before = numba.config.CACHE_DIR
     numba.config.CACHE_DIR = str(_cache_directory())
     try:
@@ -71,7 +75,7 @@ def cached(function: Function, **options: Any) -> Function:
     # Where ours cannot be written to, numba takes a folder that does not change with the kernels.
     if compiled is None or not Path(compiled.stats.cache_path).is_relative_to(_cache_directory()):
         return numba.njit(error_model='numpy', no_cfunc_wrapper=True, **options)(function)
-    compiled._cache = _OptionalCache(compiled._cache)
+    compiled._cache = _OptionalCache(compiled._cache, function.__qualname__)
     return compiled
 
 
@@ -82,8 +86,9 @@ class _OptionalCache:
     is used all the same, and compiled again at the next start.
     """
 
-    def __init__(self, files: Any) -> None:
+    def __init__(self, files: Any, name: str) -> None:
         self._files = files
+        self._name = name
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._files, name)
@@ -96,12 +101,16 @@ class _OptionalCache:
         """
         from numba.core.runtime import rtsys
 
+        code = None
         try:
             rtsys.initialize(context)
-            return self._files._load_overload(signature, context)
+            code = self._files._load_overload(signature, context)
         except _UNUSABLE:
             self._files.disable()
-            return None
+        if code is None:
+            for listener in _listeners:
+                listener(self._name)
+        return code
 
     def save_overload(self, signature: Any, code: Any) -> None:
         """Keep compiled code, if that is possible."""
@@ -120,26 +129,56 @@ def part(function: Function) -> Function:
     """
     if JIT_DISABLED:
         return function
-    import numba
-
-    return numba.njit(inline='always')(function)
+    return _numba().njit(inline='always')(function)
 
 
 def bound(function: Function, *arguments: Any) -> Callable[..., Any]:
     """Return a kernel, compiled for arguments of these types, that no longer looks at types.
 
     To tell a structured array's type, numba hashes its description at every call, field by field:
-    ten times the time of a control tick. Call the result with arrays of the same types alone.
+    ten times the time of a control tick. Call the result with arguments of the same types alone.
 
     Args:
         function: A kernel.
-        arguments: Such as it will be called with.
+        arguments: Such as it will be called with, or types of numba's.
     """
     if JIT_DISABLED:
         return function
-    import numba
+    numba, compiled = _numba(), cast(Any, function)
+    return compiled.compile(
+        tuple(one if isinstance(one, numba.types.Type) else numba.typeof(one) for one in arguments)
+    )
 
-    return function.compile(tuple(numba.typeof(argument) for argument in arguments))
+
+@cache
+def machine_code(function: Function, *types: Any) -> int:
+    """Compile a function for arguments of these types of numba's; return its address.
+
+    The address is good as long as the process lives. The code is kept on disk, as a kernel's.
+    """
+    compiled: Any = cached(function, nogil=True, no_cpython_wrapper=True)
+    compiled.compile(types)
+    (code,) = compiled.overloads.values()
+    _kept.append(compiled)
+    return int(code.library.get_pointer_to_function(code.fndesc.llvm_func_name))
+
+
+@contextmanager
+def reporting(listener: Callable[[str], None]) -> Iterator[None]:
+    """Tell a listener the name of each function that is compiled in the block, before it is.
+
+    What is read from disk is not compiled. Functions that are parts of others are told, too.
+    """
+    _listeners.append(listener)
+    try:
+        yield
+    finally:
+        _listeners.remove(listener)
+
+
+_listeners: list[Callable[[str], None]] = []
+_kept: list[Any] = []
+"""What `machine_code` has compiled, and must not be freed."""
 
 
 @cache

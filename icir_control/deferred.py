@@ -30,6 +30,7 @@ def deferred(package: str) -> Iterator[None]:
         return
     module = module_from_spec(spec)
     module.__class__ = _Deferred
+    module.__dict__[_LOADER] = spec.loader
     sys.modules[package] = module
     with ExitStack() as when_it_fails:
         when_it_fails.callback(_forget, package)
@@ -45,6 +46,7 @@ def _forget(package: str) -> None:
 
 
 _IS_OPEN = '__deferred_is_open__'
+_LOADER = '__deferred_loader__'
 _running = RLock()
 
 
@@ -66,9 +68,9 @@ class _Deferred(ModuleType):
     def _run(self) -> None:
         with ExitStack() as when_it_fails:
             when_it_fails.callback(self.__dict__.__setitem__, _IS_OPEN, True)
-            self.__spec__.loader.exec_module(self)
+            self.__dict__[_LOADER].exec_module(self)
             when_it_fails.pop_all()
-        self.__class__ = ModuleType
+        object.__setattr__(self, '__class__', ModuleType)
 
 
 class _Annotation:

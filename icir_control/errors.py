@@ -1,5 +1,6 @@
 """The package's errors: one base class, and messages that say what would have been valid."""
 
+import math
 from collections.abc import Iterable
 
 
@@ -45,20 +46,110 @@ class ConfigurationError(IcirError):
 
 
 class RefusedError(IcirError):
-    """A request that is well formed but refused now; the message is the reason."""
+    """A request that is well formed but refused now.
+
+    Attributes:
+        reason: Why, in one word: `unknown_mode`, `no_state`, `no_target`, `position_limit`,
+            `singularity`, `out_of_reach`, `law_failed`, or `refused`.
+        joint: The joint that is the cause; empty where it is none.
+        value: What was found: a position [rad or m], a singular value, a distance [m, rad].
+        lower: Least valid value.
+        upper: Greatest valid value.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        reason: str = 'refused',
+        joint: str = '',
+        value: float = math.nan,
+        lower: float = -math.inf,
+        upper: float = math.inf,
+    ) -> None:
+        """State why, in a sentence and as data; see the attributes."""
+        super().__init__(message)
+        self.reason = reason
+        self.joint = joint
+        self.value = value
+        self.lower = lower
+        self.upper = upper
+
+
+class PositionLimitError(RefusedError):
+    """A goal, or a path, outside the position limits of a joint."""
+
+    def __init__(self, what: str, joint: str, value: float, lower: float, upper: float) -> None:
+        """State what leaves the limits, where it would be, and the limits [rad or m].
+
+        Args:
+            what: Such as `the goal`, or `the path, 40% of the way,`.
+            joint: The joint.
+            value: Its position there.
+            lower: Its lower limit.
+            upper: Its upper limit.
+        """
+        super().__init__(
+            f'{what} has {joint} at {value:.4g}, outside its limits [{lower:.4g}, {upper:.4g}]',
+            reason='position_limit',
+            joint=joint,
+            value=value,
+            lower=lower,
+            upper=upper,
+        )
+
+
+class SingularityError(RefusedError):
+    """A motion of the tool that would start too near a singularity."""
+
+    def __init__(self, value: float, lower: float) -> None:
+        """State the smallest singular value of the Jacobian, and the least that is needed."""
+        super().__init__(
+            'the path starts too near a singularity: smallest singular value of the Jacobian '
+            f'{value:.2g}, at least {lower:g} is needed; move the joints first',
+            reason='singularity',
+            value=value,
+            lower=lower,
+        )
+
+
+class OutOfReachError(RefusedError):
+    """A pose that the arm does not reach along the path.
+
+    Attributes:
+        progress: How much of the path was done, 0 to 1.
+        singular_value: Smallest singular value of the Jacobian on the way.
+    """
+
+    def __init__(self, progress: float, left: float, singular_value: float) -> None:
+        """State how far the arm comes, and the distance that is left to the path [m, rad]."""
+        self.progress = progress
+        self.singular_value = singular_value
+        super().__init__(
+            f'the goal is out of reach: the arm gets stuck at {progress:.0%} of the motion, with '
+            f'{left:.2g} m or rad between tool and path; smallest singular value of the '
+            f'Jacobian on the way {singular_value:.2g}',
+            reason='out_of_reach',
+            value=left,
+        )
 
 
 class LawError(RefusedError):
-    """A law that failed: it raised, or gave what is no answer."""
+    """A law that failed: it raised, or gave what is no answer.
 
-    def __init__(self, law: str, reason: str) -> None:
+    Attributes:
+        law: Its module and class, as a configuration names it.
+    """
+
+    def __init__(self, law: str, why: str) -> None:
         """State the law and how it failed.
 
         Args:
-            law: Its module and class, as a configuration names it.
-            reason: The method, and what came of it.
+            law: Its module and class.
+            why: The method, and what came of it.
         """
-        super().__init__(f'the law {law} failed in {reason}')
+        self.law = law
+        super().__init__(f'the law {law} failed in {why}', reason='law_failed')
 
 
 class SimulationError(IcirError):

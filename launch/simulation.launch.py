@@ -16,7 +16,7 @@ from launch.actions import (
 from launch_ros.actions import Node
 
 from icir_control.app.robot import Robot, robot_names
-from icir_control.nodes.discovery import DISCOVERY_RANGE
+from icir_control.nodes.process.discovery import DISCOVERY_RANGE
 from icir_control.share import share_directory
 
 PACKAGE = 'icir_control'

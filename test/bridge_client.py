@@ -17,10 +17,12 @@ HEADLESS = ('-p', 'viewer:=none')
 NANOSECONDS = 1_000_000_000
 
 
-def start_bridge(graph: RosGraph, *parameters: str, remap: tuple[str, ...] = ()) -> Process:
+def start_bridge(
+    graph: RosGraph, *parameters: str, remap: tuple[str, ...] = (), fresh: bool = False
+) -> Process:
     """Start the bridge with parameters such as `lockstep:=false`."""
     arguments = [word for parameter in parameters for word in ('-p', parameter)]
-    return graph.start('bridge', '--ros-args', *HEADLESS, *arguments, *remap)
+    return graph.start('bridge', '--ros-args', *HEADLESS, *arguments, *remap, fresh=fresh)
 
 
 class BridgeClient:

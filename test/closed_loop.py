@@ -4,8 +4,8 @@ from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
-from icir_control.app.acceptance import closed_loop
-from icir_control.app.acceptance.closed_loop import HOME, READY, UPRIGHT
+from icir_control.app import closed_loop
+from icir_control.app.closed_loop import HOME, READY, UPRIGHT
 from icir_control.control import replaced
 from icir_control.dynamics import Model
 

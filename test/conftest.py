@@ -1,8 +1,9 @@
-"""Fixtures that several test files share."""
+"""Fixtures that several test files share, and in which order tests run."""
 
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -11,6 +12,32 @@ from hypothesis import settings
 settings.register_profile('icir', deadline=None, print_blob=True)
 settings.register_profile('icir-ci', parent=settings.get_profile('icir'), derandomize=True)
 settings.load_profile('icir-ci' if os.environ.get('CI') else 'icir')
+
+# Files whose tests share something expensive: each runs in one process, by `pytest -n`. They come
+# first, then the files of which each test takes long, so that nothing long is left for the end.
+WHOLE = ('test_app_demo', 'test_bridge', 'test_controller_node', 'test_transport')
+LONG = ('test_soak', 'test_session', 'test_faults', 'test_composed', 'test_other_arms')
+ORDER = {stem: place for place, stem in enumerate((*WHOLE, *LONG))}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: ORDER.get(item.path.stem, len(ORDER)))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Hand out tests one by one, and the files that share something as a whole."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Scheduling(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            file = nodeid.partition('::')[0]
+            return file if Path(file).stem in WHOLE else nodeid
+
+    if config.getvalue('dist') != 'load':
+        return None
+    config.option.loadscopereorder = False
+    return Scheduling(config, log)
 
 
 @pytest.fixture

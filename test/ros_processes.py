@@ -20,14 +20,21 @@ from types import TracebackType
 
 import pytest
 import rclpy
+from fork_server import Forked
 from rclpy.context import Context
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
+from wall_time import Stopwatch, slowdown
 
 DOMAINS = range(1, 101)
 PROFILE = Path(__file__).resolve().parent / 'data' / 'udp_on_this_machine.xml'
-PATIENCE = 120.0  # s of wall time until a condition counts as never met; a first start compiles
+RECORD = Path(__file__).resolve().with_name('state_record.py')
+# The command line as it was installed, or where that is elsewhere (colcon) as the module.
+INSTALLED = Path(sys.executable).with_name('icir_control')
+MODULE = 'from icir_control.app.main import main; main()'
+ICIR_CONTROL = (str(INSTALLED),) if INSTALLED.exists() else (sys.executable, '-c', MODULE)
+PATIENCE = 300.0  # s until a condition counts as never met; a first start compiles
 
 
 class Domain:
@@ -70,9 +77,17 @@ class Process:
     """
 
     def __init__(
-        self, command: Sequence[str], environment: dict[str, str], *, terminal: bool = False
+        self,
+        command: Sequence[str],
+        environment: dict[str, str],
+        *,
+        terminal: bool = False,
+        forked: bool = False,
+        record: Path | None = None,
     ) -> None:
+        """Start a command, or a node (its name and arguments) in the process that forks them."""
         self.command = list(command)
+        self._record = record
         self._output = bytearray()
         self._arrived = threading.Condition()
         self._hung_up = threading.Event()
@@ -84,7 +99,16 @@ class Process:
             sink = self.slave
         else:
             self._source, sink = os.pipe()
-        self._process = subprocess.Popen(
+        start = self._fork if forked else self._execute
+        self._process = start(sink, environment, terminal)
+        if not terminal:
+            os.close(sink)
+        self.pid = self._process.pid
+        self._reader = threading.Thread(target=self._collect, daemon=True)
+        self._reader.start()
+
+    def _execute(self, sink: int, environment: dict[str, str], terminal: bool) -> subprocess.Popen:
+        return subprocess.Popen(
             self.command,
             stdin=sink if terminal else subprocess.DEVNULL,
             stdout=sink,
@@ -93,11 +117,19 @@ class Process:
             start_new_session=True,
             preexec_fn=(lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0)) if terminal else None,
         )
-        if not terminal:
-            os.close(sink)
-        self.pid = self._process.pid
-        self._reader = threading.Thread(target=self._collect, daemon=True)
-        self._reader.start()
+
+    def _fork(self, sink: int, environment: dict[str, str], terminal: bool) -> Forked:
+        node, *arguments = self.command
+        with open(os.devnull) as nothing:
+            return Forked(
+                node,
+                arguments,
+                stdin=sink if terminal else nothing.fileno(),
+                stdout=sink,
+                environment=environment,
+                terminal=terminal,
+                record=self._record,
+            )
 
     def _collect(self) -> None:
         """Read until the process has ended and nothing is left to read, or until hung up."""
@@ -125,13 +157,13 @@ class Process:
 
     def wait_for(self, pattern: str, timeout: float = PATIENCE, *, start: int = 0) -> re.Match:
         """Wait until its output, from character `start` on, holds the regular expression."""
-        deadline = time.monotonic() + timeout
+        watch = Stopwatch()
         while True:
             ended = not self._reader.is_alive()
             found = re.compile(pattern).search(self.output, start)
             if found:
                 return found
-            if ended or time.monotonic() > deadline:
+            if ended or watch.is_over(timeout):
                 raise AssertionError(
                     f'{pattern!r} not seen from {self.command}'
                     f' (status {self._process.poll()}):\n{self.output}'
@@ -160,10 +192,16 @@ class Process:
 
     def wait(self, timeout: float = PATIENCE) -> int:
         """Wait until it has ended and all its output is here; its exit status."""
-        try:
-            status = self._process.wait(timeout)
-        except subprocess.TimeoutExpired as error:
-            raise AssertionError(f'{self.command} did not end:\n{self.output}') from error
+        watch = Stopwatch()
+        while True:
+            try:
+                status = self._process.wait(0.5)
+                break
+            except subprocess.TimeoutExpired as error:
+                if watch.is_over(timeout):
+                    text = f'{self.command} did not end:\n{self.output}'
+                    raise AssertionError(text) from error
+        assert watch.own <= timeout, f'{self.command} ended after {watch.own:.1f} s'
         self._reader.join()
         return status
 
@@ -181,6 +219,8 @@ class Process:
         self.send(signal.SIGKILL)
         self._process.wait()
         self._reader.join()
+        if isinstance(self._process, Forked):
+            self._process.close()
         if not self._hung_up.is_set():
             os.close(self._source)
         if self.slave is not None:
@@ -220,9 +260,9 @@ class Observer(Node):
         self, condition: Callable[[], object], timeout: float = PATIENCE, *, what: str = ''
     ) -> None:
         """Serve callbacks until the condition holds; fail when it never does."""
-        deadline = time.monotonic() + timeout
+        watch = Stopwatch()
         while not condition():
-            assert time.monotonic() < deadline, f'not within {timeout} s: {what or condition}'
+            assert not watch.is_over(timeout), f'not within {timeout} s: {what or condition}'
             self._own_executor.spin_once(timeout_sec=0.05)
 
     def spin_for(self, seconds: float) -> None:
@@ -230,6 +270,10 @@ class Observer(Node):
         deadline = time.monotonic() + seconds
         while (left := deadline - time.monotonic()) > 0:
             self._own_executor.spin_once(timeout_sec=left)
+
+    def settle(self) -> None:
+        """Serve callbacks until what was on its way has arrived everywhere."""
+        self.spin_for(0.2 * slowdown())
 
     def call(
         self, kind: type, name: str, request: object = None, timeout: float = PATIENCE
@@ -261,6 +305,7 @@ class RosGraph:
         self._domain = Domain()
         self._closables: list[Process | Observer] = []
         self.domain = self._domain.number
+        self.logs = logs
         self.environment = os.environ | {
             'ROS_DOMAIN_ID': str(self.domain),
             'ROS_AUTOMATIC_DISCOVERY_RANGE': 'LOCALHOST',
@@ -275,12 +320,38 @@ class RosGraph:
         *arguments: str,
         terminal: bool = False,
         environment: dict[str, str] | None = None,
+        fresh: bool = False,
+        record: Path | None = None,
     ) -> Process:
-        """Start `icir_control.nodes.<node>:main` with these command line arguments."""
-        code = f'import sys; from icir_control.nodes.{node} import main; sys.exit(main())'
-        return self.run(
-            [sys.executable, '-c', code, *arguments], terminal=terminal, environment=environment
+        """Start `icir_control.nodes.<node>:main`.
+
+        Args:
+            node: Its module.
+            arguments: Of its command line.
+            terminal: Whether it has one.
+            environment: Variables beside those of the graph.
+            fresh: Whether it imports everything itself, as with a user; others are forked from a
+                process that has.
+            record: Where a bridge keeps its states.
+        """
+        environment = environment or {}
+        # What the compiler is to do is read when it is imported.
+        if fresh or any(name.startswith('NUMBA') for name in environment):
+            if record:
+                command = [sys.executable, str(RECORD), str(record), node]
+            else:
+                code = f'import sys; from icir_control.nodes.{node} import main; sys.exit(main())'
+                command = [sys.executable, '-c', code]
+            return self.run([*command, *arguments], terminal=terminal, environment=environment)
+        process = Process(
+            [node, *arguments],
+            self.environment | environment,
+            terminal=terminal,
+            forked=True,
+            record=record,
         )
+        self._closables.append(process)
+        return process
 
     def run(
         self,

@@ -1,5 +1,8 @@
 """A whole session of real processes: bridge, controller, keyboard, and somebody who watches."""
 
+from collections import deque
+from pathlib import Path
+
 import numpy as np
 from geometry_msgs.msg import WrenchStamped
 from rcl_interfaces.srv import SetParameters
@@ -8,6 +11,7 @@ from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rclpy.serialization import deserialize_message
 from ros_processes import Process, RosGraph
 from sensor_msgs.msg import JointState
+from state_record import States, kept_states
 from state_source import stamp_of
 
 from icir_control.dynamics import compute_all_terms, frame_placement, load_urdf
@@ -19,14 +23,13 @@ NANOSECONDS = 10**9
 # Best effort: an onlooker that is too slow loses states, never holds anybody up, and sees the
 # newest one.
 WATCHING = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
-# Time creeps until a watcher that wants to see a run from its start says how fast it may go.
-CREEPING = ('real_time_factor:=0.02',)
 
 
 class Session:
     """Bridge and controller, by default in lockstep as fast as possible, and an onlooker.
 
-    Composed, both are the same process.
+    Composed, both are the same process. Recorded, the bridge keeps each of its states, where an
+    onlooker loses some on a busy machine.
     """
 
     def __init__(
@@ -35,15 +38,17 @@ class Session:
         *controller_parameters: str,
         bridge_parameters: tuple[str, ...] = ('real_time_factor:=0.0',),
         composed: bool = False,
+        recorded: bool = False,
+        fresh: bool = False,
         robot: str = 'gen3_6dof',
     ) -> None:
-        self._graph = graph
+        self._graph, self._fresh = graph, fresh
         self._config = str(share_directory() / 'config' / f'{robot}.yaml')
         self._controller_parameters = controller_parameters
         self._bridge_parameters = ('viewer:=none', *bridge_parameters)
         self.observer = graph.observer()
-        self._raw: list[bytes] = []
-        self._keep_all = False
+        self._raw: deque[bytes] = deque(maxlen=1)
+        self._record = graph.logs.with_name(f'{graph.logs.name}_states') if recorded else None
         self.observer.create_subscription(
             JointState, 'joint_states', self._take, WATCHING, raw=True
         )
@@ -57,6 +62,7 @@ class Session:
                 'composed',
                 *(f'mujoco_bridge:{parameter}' for parameter in self._bridge_parameters),
                 *(f'controller:{parameter}' for parameter in controller_parameters),
+                record=self._record,
             )
         else:
             self.controller = self.start_controller()
@@ -70,7 +76,7 @@ class Session:
         return self.controller
 
     def start_bridge(self) -> Process:
-        self.bridge = self._start('bridge', *self._bridge_parameters)
+        self.bridge = self._start('bridge', *self._bridge_parameters, record=self._record)
         return self.bridge
 
     def start_keyboard(self) -> Process:
@@ -79,15 +85,20 @@ class Session:
         self.controller.wait_for('new start at')  # before the first state it refuses every mode
         return keyboard
 
-    def _start(self, node: str, *parameters: str) -> Process:
+    def _start(self, node: str, *parameters: str, record: Path | None = None) -> Process:
         arguments = [word for parameter in parameters for word in ('-p', parameter)]
-        return self._graph.start(node, '--ros-args', '--params-file', self._config, *arguments)
+        return self._graph.start(
+            node,
+            '--ros-args',
+            '--params-file',
+            self._config,
+            *arguments,
+            record=record,
+            fresh=self._fresh,
+        )
 
     def _take(self, raw: bytes) -> None:
-        if self._keep_all:
-            self._raw.append(raw)
-        else:
-            self._raw[:] = [raw]
+        self._raw.append(raw)
 
     @property
     def state(self) -> JointState:
@@ -122,27 +133,16 @@ class Session:
         until = self.time + seconds
         self.observer.spin_until(lambda: self.time >= until, what=f'{seconds} s of simulation')
 
-    def record(
-        self, until: float, *, pace: float | None = None
-    ) -> dict[int, tuple[bytes, bytes, bytes]]:
-        """Record to a simulation time; position, velocity and effort to the bit, by stamp.
+    def states(self) -> States:
+        """Each state of a recorded session so far."""
+        assert self._record, 'the session is not recorded'
+        return kept_states(self._record, self._model.nv)
 
-        With a pace, the bridge takes it as its real-time factor once the recording has begun.
-        """
-        self._keep_all = True
-        if pace is not None:
-            self._set_bridge('real_time_factor', pace)
-        end = round(until * NANOSECONDS)
-        self.observer.spin_until(lambda: stamp_of(self.state) >= end, what='the end of the run')
-        states = [deserialize_message(raw, JointState) for raw in self._raw]
-        return {
-            stamp_of(state): tuple(
-                np.array(numbers).tobytes()
-                for numbers in (state.position, state.velocity, state.effort)
-            )
-            for state in states
-            if stamp_of(state) <= end
-        }
+    def states_until(self, end: float) -> States:
+        """Each state up to a simulation time [s], once that has come."""
+        self.observer.spin_until(lambda: self.time >= end, what=f'{end} s of simulation')
+        # What is published is kept already.
+        return self.states().until(end)
 
     def push(self, force: tuple[float, float, float], hold: float) -> None:
         """Push at the end effector, in its axes [N], for a while of simulation time [s]."""

@@ -2,17 +2,18 @@
 
 import os
 import signal
-import sys
 import termios
 import time
 from pathlib import Path
 
 import pytest
+from ros_processes import ICIR_CONTROL
 from std_msgs.msg import String
+from wall_time import Stopwatch
 
 from icir_control.nodes.controller.telemetry import LATCHED
 
-COMMAND = (str(Path(sys.executable).parent / 'icir_control'), 'sim', '--viewer', 'none')
+COMMAND = (*ICIR_CONTROL, 'sim', '--viewer', 'none')
 ENDS_WITHIN = 3.0  # s
 
 
@@ -36,9 +37,9 @@ def is_gone(pid):
 
 
 def wait_until(condition, timeout, what):
-    deadline = time.monotonic() + timeout
+    watch = Stopwatch()
     while not condition():
-        assert time.monotonic() < deadline, what
+        assert not watch.is_over(timeout), what
         time.sleep(0.02)
 
 

@@ -11,7 +11,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def run(*arguments, folder=ROOT):
-    return subprocess.run(arguments, cwd=folder, capture_output=True, text=True, timeout=120)
+    return subprocess.run(arguments, cwd=folder, capture_output=True, text=True, timeout=1200)
 
 
 def lint_imports(folder):

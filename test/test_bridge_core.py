@@ -1,4 +1,4 @@
-"""The bridge's parts that know nothing of ROS: gate, pacer, pushes, housekeeping."""
+"""The bridge's parts that know nothing of ROS: gate, pacer, periodic tasks, pushes."""
 
 import itertools
 import math
@@ -9,9 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from icir_control.nodes.bridge.gate import CommandGate
-from icir_control.nodes.bridge.housekeeping import Housekeeping
-from icir_control.nodes.bridge.pacer import FORGIVEN, Pacer
-from icir_control.nodes.bridge.pushes import Push, PushSchedule
+from icir_control.nodes.bridge.timing import MAX_LAG, Pacer, PeriodicTasks
+from icir_control.nodes.bridge.wrench import Push, PushSchedule
 
 MS = 1_000_000
 
@@ -112,7 +111,7 @@ def test_after_a_late_tick_the_loop_hurries_at_most_twice_as_fast():
 def test_what_is_far_behind_is_given_up():
     pacer = Pacer(1e-3, 1.0)
     pacer.restart(0.0)
-    late = 20 * FORGIVEN
+    late = 20 * MAX_LAG
     begins = run_pacer(pacer, late, 100)
     assert np.diff(begins) == pytest.approx(np.full(99, 1e-3))
     assert pacer.lost == pytest.approx(late)
@@ -217,24 +216,24 @@ def test_cleared_pushes_are_gone(schedule, plant):
     assert schedule.links == ()
 
 
-def test_chores_run_at_their_own_periods():
-    chores, first, second = Housekeeping(), [], []
-    chores.every(0.1, first.append)
-    chores.every(0.25, second.append)
+def test_tasks_run_at_their_own_periods():
+    tasks, first, second = PeriodicTasks(), [], []
+    tasks.every(0.1, first.append)
+    tasks.every(0.25, second.append)
     now = 100.0
     for _ in range(1000):
         now += 1e-3
-        if now >= chores.due:
-            chores.run(now)
+        if now >= tasks.due:
+            tasks.run(now)
     assert len(first) == 10
     assert len(second) == 4
     assert np.diff(first) == pytest.approx(np.full(9, 0.1), abs=2e-3)
 
 
-def test_a_chore_that_was_missed_is_not_made_up_for():
-    chores, runs = Housekeeping(), []
-    chores.every(0.1, runs.append)
+def test_a_task_that_was_missed_is_not_made_up_for():
+    tasks, runs = PeriodicTasks(), []
+    tasks.every(0.1, runs.append)
     for now in (0.0, 5.0, 5.05, 5.099, 5.11):
-        if now >= chores.due:
-            chores.run(now)
+        if now >= tasks.due:
+            tasks.run(now)
     assert runs == [0.0, 5.0, 5.11]

@@ -1,7 +1,6 @@
 """Both nodes in one process: the same as in two, but faster."""
 
 import signal
-import sys
 import time
 from collections import deque
 from pathlib import Path
@@ -10,10 +9,11 @@ import numpy as np
 import pytest
 from bridge_client import nanoseconds
 from diagnostic_msgs.msg import DiagnosticArray
-from ros_processes import RosGraph
+from ros_processes import ICIR_CONTROL, RosGraph
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
-from session import CREEPING, Session
+from session import Session
+from state_record import States, expect_same, kept_states
 from state_source import HOME, stamp_of
 from std_srvs.srv import SetBool, Trigger
 
@@ -21,19 +21,14 @@ from icir_control.share import share_directory
 
 SCHEDULE = "schedule:=['0.2 home', '1.0 ready', '2.2 float', '2.5 impedance']"
 END = 3.0  # s, of a scheduled run
-# Slow enough for the onlooker to see most states of both runs.
-PACE = 2.0
 
 
 def test_the_trajectory_is_that_of_two_processes_to_the_last_bit(ros_graph, tmp_path):
-    composed = Session(ros_graph, SCHEDULE, bridge_parameters=CREEPING, composed=True)
-    together = composed.record(END, pace=PACE)
+    together = Session(ros_graph, SCHEDULE, composed=True, recorded=True).states_until(END)
     with RosGraph(tmp_path / 'logs') as graph:
-        apart = Session(graph, SCHEDULE, bridge_parameters=CREEPING).record(END, pace=PACE)
-    both = sorted(set(together) & set(apart))
-    assert len(both) > 300
-    assert [stamp for stamp in both if together[stamp] != apart[stamp]] == []
-    assert len({together[stamp] for stamp in both}) > 0.9 * len(both)
+        apart = Session(graph, SCHEDULE, recorded=True).states_until(END)
+    states = expect_same(together, apart, END)
+    assert len(np.unique(states.position, axis=0)) > 0.9 * len(states.stamp)
 
 
 class Unheard:
@@ -41,24 +36,20 @@ class Unheard:
 
     def __init__(self, graph: RosGraph, *parameters: str) -> None:
         self.observer = graph.observer()
-        self.references: dict[int, tuple[bytes, ...]] = {}
         self.times: deque[int] = deque(maxlen=1)
-        self.observer.create_subscription(
-            JointState, 'controller/joint_reference', self._keep, 1000
-        )
         self.observer.create_subscription(
             Clock, '/clock', lambda message: self.times.append(nanoseconds(message.clock)), 1
         )
         arguments = [word for parameter in parameters for word in ('-p', parameter)]
         config = str(share_directory() / 'config' / 'gen3_6dof.yaml')
         headless = ('-p', 'mujoco_bridge:viewer:=none')
-        self.process = graph.start(
-            'composed', '--ros-args', '--params-file', config, *headless, *arguments
-        )
+        self._record = graph.logs.with_name(f'{graph.logs.name}_states')
+        options = ('--ros-args', '--params-file', config, *headless, *arguments)
+        self.process = graph.start('composed', *options, record=self._record)
 
-    def _keep(self, message: JointState) -> None:
-        fields = (message.position, message.velocity, message.effort)
-        self.references[stamp_of(message)] = tuple(np.array(f).tobytes() for f in fields)
+    def states(self) -> States:
+        """Each state so far."""
+        return kept_states(self._record, 6)
 
     def listen(self, depth: int = 1000) -> list[JointState]:
         """The states from now on."""
@@ -73,20 +64,19 @@ class Unheard:
 
 
 def test_handed_over_or_published_the_trajectory_is_the_same_to_the_last_bit(ros_graph, tmp_path):
-    """References and torques, which hang on every bit of every state before them."""
-    # As slow as references are published at each 10 ms of simulation.
-    parameters = ('mujoco_bridge:real_time_factor:=0.5', f'controller:{SCHEDULE}')
+    """States and torques; both hang on every bit of every state before them."""
+    parameters = ('mujoco_bridge:real_time_factor:=0.0', f'controller:{SCHEDULE}')
     unheard = Unheard(ros_graph, *parameters)
     unheard.run_until(END)
     with RosGraph(tmp_path / 'logs') as graph:
         heard = Unheard(graph, *parameters)
-        states = heard.listen()
+        messages = heard.listen()
         heard.run_until(END)
-    assert len(states) > 1000
-    both = sorted(set(unheard.references) & set(heard.references))
-    assert len(both) > 100
-    assert [at for at in both if unheard.references[at] != heard.references[at]] == []
-    assert len({heard.references[at] for at in both}) > 0.5 * len(both)
+        expect_same(unheard.states(), heard.states(), END)
+        assert messages, 'nothing was published'
+        kept = heard.states()
+    at = dict(zip(kept.stamp.tolist(), kept.effort, strict=True))
+    assert all(message.effort.tolist() == at[stamp_of(message)].tolist() for message in messages)
 
 
 def test_one_who_listens_later_hears_every_state(ros_graph):
@@ -103,21 +93,21 @@ def test_one_who_listens_later_hears_every_state(ros_graph):
 def test_a_second_publisher_stops_time_until_it_is_gone(ros_graph, topic):
     unheard = Unheard(ros_graph, 'mujoco_bridge:real_time_factor:=0.0')
     unheard.run_until(0.5)
-    rival = ros_graph.observer('rival')
-    publisher = rival.create_publisher(JointState, topic, 1)
-    unheard.process.wait_for(f'/{topic} has several publishers: .*/rival.*; only one may')
-    unheard.observer.spin_for(0.3)  # what was on its way
+    duplicate = ros_graph.observer('duplicate')
+    publisher = duplicate.create_publisher(JointState, topic, 1)
+    unheard.process.wait_for(f'/{topic} has several publishers: .*/duplicate.*; only one may')
+    unheard.observer.settle()
     still = unheard.times[-1]
     for _ in range(50):
         message = JointState(name=[f'joint_{i}' for i in range(1, 7)])
         message.position = message.velocity = message.effort = [0.1] * 6
-        message.header.frame_id = 'of the rival'
+        message.header.frame_id = 'of the duplicate'
         publisher.publish(message)
-        rival.spin_for(0.01)
-    unheard.observer.spin_for(0.2)
+        duplicate.spin_for(0.01)
+    unheard.observer.settle()
     assert unheard.times[-1] == still
-    rival.destroy_publisher(publisher)
-    unheard.process.wait_for('every topic has its one publisher again')
+    duplicate.destroy_publisher(publisher)
+    unheard.process.wait_for('every topic has one publisher again')
     unheard.run_until(still * 1e-9 + 0.5)
 
 
@@ -129,7 +119,7 @@ def test_everything_slow_is_served_while_it_runs(ros_graph):
     session.wait(2.5)
     np.testing.assert_allclose(session.position, HOME, rtol=0, atol=1e-4)
     assert call(SetBool, 'mujoco_bridge/pause', SetBool.Request(data=True)).message == 'paused'
-    session.observer.spin_for(0.2)  # what was on its way
+    session.observer.settle()
     paused = session.time
     assert call(Trigger, 'mujoco_bridge/step').success
     session.observer.spin_until(lambda: session.time > paused)
@@ -173,16 +163,14 @@ def test_no_answer_is_missed_while_the_process_hangs(ros_graph):
 
 @pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
 def test_it_ends_when_asked(ros_graph, number):
-    session = Session(ros_graph, composed=True)
+    session = Session(ros_graph, composed=True, fresh=True)
     session.wait(0.01)
-    begin = time.monotonic()
-    assert session.bridge.stop(number) == 0
-    assert time.monotonic() - begin < 3.0
+    assert session.bridge.stop(number, timeout=3.0) == 0
     assert 'Traceback' not in session.bridge.output
 
 
 def test_the_command_line_runs_it(ros_graph):
-    command = (str(Path(sys.executable).parent / 'icir_control'), 'sim', '--viewer', 'none')
+    command = (*ICIR_CONTROL, 'sim', '--viewer', 'none')
     sim = ros_graph.run([*command, '--composed', '--real-time-factor', '0'], terminal=True)
     sim.wait_for(r'q +quit')
     children = Path(f'/proc/{sim.pid}/task/{sim.pid}/children').read_text().split()
@@ -195,7 +183,9 @@ def test_the_command_line_runs_it(ros_graph):
 
 
 def test_wrong_parameters_end_it_with_one_line(ros_graph):
-    process = ros_graph.start('composed', '--ros-args', '-p', 'mujoco_bridge:timestep:=-1.0')
+    process = ros_graph.start(
+        'composed', '--ros-args', '-p', 'mujoco_bridge:timestep:=-1.0', fresh=True
+    )
     assert process.wait() == 2
     last = process.output.strip().splitlines()[-1]
     assert last.startswith('composed: timestep = -1.0 is not valid')

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from closed_loop import HOME, ClosedLoop
 
-from icir_control.app.acceptance.compliance import exact_stiffness_error, released
+from icir_control.app.promises.compliance import exact_stiffness_error, released
 from icir_control.dynamics import ReferenceFrame, compute_all_terms, frame_jacobian
 from icir_control.spatial import log3
 
@@ -26,7 +26,7 @@ def test_impedance_yields_to_a_torque_by_its_stiffness(axis):
 def test_every_mode_of_the_impedance_has_the_damping_ratio(mode, ratio):
     """A step of wrench along a mode overshoots as in any system of second order."""
     loop = ClosedLoop(start=HOME, modes__impedance__damping_ratio=ratio)
-    model, K = loop.model, loop.controller.config.modes['impedance'].law.figures['stiffness']
+    model, K = loop.model, loop.controller.config.modes['impedance'].law.stiffness
     data = model.create_data()
     compute_all_terms(model, data, HOME, np.zeros(6))
     tool = [frame.name for frame in model.frames].index(TOOL)
@@ -88,8 +88,8 @@ def test_float_at_the_singular_upright_pose_stays_calm():
     loop.go('float', 0.5)
     loop.pushed(np.array([3.0, 2.0, 0.0, 0.0, 0.0, 0.0]), 1.0)
     recording = loop.run(2000)
-    assert np.isfinite(recording.array('q')).all()
-    assert np.abs(recording.array('v')[-1]).max() < 0.05
+    assert np.isfinite(recording['position']).all()
+    assert np.abs(recording['velocity'][-1]).max() < 0.05
 
 
 def test_gravity_holds_the_arm_up_and_lets_motion_die():

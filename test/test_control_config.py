@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from icir_control.control import Controller, ControllerConfig, Law, replaced
 from icir_control.errors import ConfigurationError, IcirError, UnknownNameError
-from icir_control.nodes.parameters import flatten
+from icir_control.parameter import flatten
 
 
 def config_of(**changes):
@@ -29,9 +29,9 @@ def test_shipped_configuration_has_the_tutorials_keys_and_gains():
         's': 'hold',
     }
     assert config.initial_mode == 'gravity'
-    np.testing.assert_array_equal(config.gains.joint_kp, np.full(6, 40000.0))
-    np.testing.assert_array_equal(config.gains.joint_kd, np.full(6, 400.0))
-    np.testing.assert_allclose(config.gains.task_kd, 2 * np.sqrt([5e3] * 3 + [5e4] * 3))
+    np.testing.assert_array_equal(config.joint_gains[0], np.full(6, 40000.0))
+    np.testing.assert_array_equal(config.joint_gains[1], np.full(6, 400.0))
+    np.testing.assert_allclose(config.task_gains[1], 2 * np.sqrt([5e3] * 3 + [5e4] * 3))
     np.testing.assert_allclose(
         np.degrees(config.modes['home'].law.target), [0, 45, 90, 0, 45, -90]
     )
@@ -136,8 +136,8 @@ def test_frames_that_do_not_fit_are_refused():
 
 def test_integers_do_where_numbers_are_meant():
     config = config_of(modes__home__duration=3, joint_gains__kp=[400] * 6)
-    assert config.modes['home'].law.figures['duration'] == 3.0
-    np.testing.assert_array_equal(config.gains.joint_kd, np.full(6, 40.0))
+    assert config.modes['home'].law.duration == 3.0
+    np.testing.assert_array_equal(config.joint_gains[1], np.full(6, 40.0))
 
 
 def test_schedule_is_sorted_by_time():
@@ -151,9 +151,9 @@ def test_schedule_is_sorted_by_time():
 def test_update_is_all_or_nothing():
     config = config_of()
     newer = config.updated({'joint_gains.kp': [100.0] * 6, 'modes.home.duration': 4.0})
-    np.testing.assert_array_equal(newer.gains.joint_kd, np.full(6, 20.0))
-    assert newer.modes['home'].law.figures['duration'] == 4.0
-    assert config.modes['home'].law.figures['duration'] == 2.0
+    np.testing.assert_array_equal(newer.joint_gains[1], np.full(6, 20.0))
+    assert newer.modes['home'].law.duration == 4.0
+    assert config.modes['home'].law.duration == 2.0
     with pytest.raises(ConfigurationError, match='duration'):
         config.updated({'joint_gains.kp': [100.0] * 6, 'modes.home.duration': 0.0})
     with pytest.raises(ConfigurationError, match='cannot change while'):

@@ -11,8 +11,6 @@ from icir_control.spatial import log3
 class TutorialJoint(Joint):
     """Velocity by difference, no acceleration, as on the slide."""
 
-    CODE = Joint.__base__.CODE
-
     def acceleration(self, tick):
         error = tick.position_reference - tick.q
         return 40000.0 * error + 400.0 * (tick.velocity_reference - tick.v)
@@ -20,14 +18,14 @@ class TutorialJoint(Joint):
 
 def cubic(recording, duration: float) -> np.ndarray:
     """The share of the way at each tick, (ticks, 1)."""
-    time = recording.array('time')
+    time = recording.time
     s = np.clip((time - time[0]) / duration, 0.0, 1.0)[:, None]
     return s * s * (3.0 - 2.0 * s)
 
 
 def test_home_keeps_to_the_cubic():
     recording = ClosedLoop().go('home', 2.5)
-    np.testing.assert_allclose(recording.array('q'), cubic(recording, 2.0) * HOME, atol=1e-12)
+    np.testing.assert_allclose(recording['position'], cubic(recording, 2.0) * HOME, atol=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -37,7 +35,7 @@ def test_tool_keeps_to_the_straight_line(way, duration, bound):
     loop = ClosedLoop(start=HOME, modes__down__translation=way, modes__down__duration=duration)
     arm, before = loop.controller.config.arm, loop.placement
     recording = loop.go('down', duration + 0.5)
-    tools = [arm.placement(q) for q in recording.q]
+    tools = [arm.placement(q) for q in recording['position']]
     moved = np.array([tool.translation for tool in tools]) - before.translation
     turned = [np.linalg.norm(log3(before.rotation.T @ tool.rotation)) for tool in tools]
     off = np.linalg.norm(moved - cubic(recording, duration) * way, axis=1)
@@ -49,5 +47,5 @@ def test_what_the_tutorials_joint_law_leaves():
     """The greatest acceleration over kp: 6 (pi / 2) / 2^2 / 40000 is 58.9 urad."""
     loop = ClosedLoop(modes__home__law=f'{__name__}:TutorialJoint')
     recording = loop.go('home', 2.5)
-    error = np.abs(recording.array('q') - cubic(recording, 2.0) * HOME).max()
+    error = np.abs(recording['position'] - cubic(recording, 2.0) * HOME).max()
     assert error == pytest.approx(58.9e-6, rel=0.02)

@@ -7,11 +7,13 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 
 
-@pytest.mark.parametrize(('feed_forward', 'law'), [('none', 'Tutorial'), ('matched', 'Matched')])
-def test_torques_are_those_of_the_law_on_pinocchio(monkeypatch, feed_forward, law):
+@pytest.mark.parametrize(
+    ('ours', 'theirs'), [('comparison_laws:TutorialTask', 'Tutorial'), ('task', 'Matched')]
+)
+def test_torques_are_those_of_the_law_on_pinocchio(monkeypatch, ours, theirs):
     pytest.importorskip('pinocchio', reason='the optional reference `pin` is not installed')
     monkeypatch.syspath_prepend(ROOT)
     from benchmark import control
 
-    _, states = control.agree(feed_forward, getattr(control, law))
+    _, states = control.agree(ours, getattr(control, theirs))
     assert len(states) > 100

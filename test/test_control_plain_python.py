@@ -16,7 +16,7 @@ from closed_loop import HOME, ClosedLoop
 loop = ClosedLoop(start=HOME, observer__gain=50.0)
 torques = []
 for mode in ('ready', 'down', 'float', 'impedance', 'gravity'):
-    torques += [t.tolist() for t in loop.go(mode, 0.005).torque_unsaturated]
+    torques += [t.tolist() for t in loop.go(mode, 0.005)['torque_unsaturated']]
 print(json.dumps({'torques': torques, 'numba': 'numba' in sys.modules}))
 """
 

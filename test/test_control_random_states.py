@@ -1,19 +1,22 @@
 """Switching between every two modes at random states, in mid-motion."""
 
 import pytest
+from closed_loop import HOME, ClosedLoop
 
-from icir_control.app.acceptance.switching import (
+from icir_control.app.promises.transitions import (
     PAIRS,
     limited_loop,
     limited_shares,
     step_share,
-    unlimited_loop,
 )
+
+# `make test` takes one state for each pair in its run of the demo (`test_app_demo`, PROMISED).
+pytestmark = pytest.mark.long
 
 
 @pytest.fixture(scope='module')
 def free():
-    return unlimited_loop()
+    return ClosedLoop(start=HOME)
 
 
 @pytest.fixture(scope='module')

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from closed_loop import ClosedLoop, changed, model_of, parameters_of
 
-from icir_control.app.acceptance.redundancy import HOME_7DOF as HOME
+from icir_control.app.promises.accuracy import HOME_7DOF as HOME
 from icir_control.control import ControllerConfig
 from icir_control.errors import ConfigurationError
 
@@ -36,7 +36,7 @@ def test_tool_motion_leaves_no_drift_in_the_null_space(loop):
 def test_home_is_tracked_to_round_off():
     loop = ClosedLoop(robot='gen3_7dof', start=np.zeros(7))
     recording = loop.go('home', 5.0)
-    assert np.abs(recording.array('q') - recording.array('q_reference')).max() < 1e-12
+    assert np.abs(recording['position'] - recording['position_reference']).max() < 1e-12
     np.testing.assert_allclose(loop.q, HOME, atol=1e-10)
 
 

@@ -80,10 +80,10 @@ def test_null_space_part_of_the_torque():
 def test_speed_scale_stretches_a_motion_and_keeps_its_precision():
     loop = ClosedLoop(start=HOME, speed_scale=0.5)
     recording = loop.go('ready', 3.0)
-    assert np.abs(recording.array('q')[-1] - READY).max() > 0.05
+    assert np.abs(recording['position'][-1] - READY).max() > 0.05
     recording = loop.run(1500)
     np.testing.assert_allclose(loop.q, READY, atol=1e-10)
-    assert np.abs(recording.array('q') - recording.array('q_reference')).max() < 1e-12
+    assert np.abs(recording['position'] - recording['position_reference']).max() < 1e-12
 
 
 def test_speed_scale_changes_in_motion_without_a_jump():
@@ -91,7 +91,7 @@ def test_speed_scale_changes_in_motion_without_a_jump():
     loop.go('ready', 0.8)
     torque = [loop.controller.torque_unsaturated.copy()]
     loop.controller.update({'speed_scale': 0.1})
-    torque += loop.run(1000).torque_unsaturated
+    torque += [*loop.run(1000)['torque_unsaturated']]
     assert np.abs(np.diff(torque, axis=0)).max() < 1.0
     loop.controller.update({'speed_scale': 1.0})
     loop.run(3000)
@@ -105,7 +105,7 @@ def test_hold_stops_the_arm_where_it_is():
     recording = loop.go('hold', 1.0)
     assert np.abs(loop.v).max() < 1e-9
     assert np.abs(loop.q - q).max() <= 0.5 * speed * 0.5 + 2e-3
-    assert np.abs(np.diff(recording.array('torque_unsaturated'), axis=0)).max() < 3.0
+    assert np.abs(np.diff(recording['torque_unsaturated'], axis=0)).max() < 3.0
 
 
 def test_a_yielding_arm_is_kept_off_its_limits():
@@ -127,7 +127,7 @@ def test_a_yielding_arm_is_kept_off_its_limits():
             assert arm.nv == 6
 
         recording = loop.run(1500, push)
-        return recording.array('q')[:, 2].max()
+        return recording['position'][:, 2].max()
 
     limit = model_of().upper_position_limit[2]
     assert deepest(0.1) < limit

@@ -1,11 +1,22 @@
 """Tracking on the plant: what each kind of feed-forward leaves, against measured anchors."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from closed_loop import HOME, READY, ClosedLoop
 
-from icir_control.app.acceptance.tracking import FAST
+from icir_control.app.promises.accuracy import FAST
 from icir_control.control import Controller
+
+DOCS = Path(__file__).resolve().parent.parent / 'docs'
+
+
+@pytest.fixture
+def comparison_laws(monkeypatch):
+    """The module of the laws that the documentation compares; it names them to a configuration."""
+    monkeypatch.syspath_prepend(DOCS)
+    return 'comparison_laws'
 
 
 def test_home_is_tracked_to_round_off():
@@ -21,12 +32,16 @@ def test_ready_from_home_is_tracked_to_round_off():
 
 
 @pytest.mark.parametrize(
-    ('feed_forward', 'low', 'high'),
-    [('none', 1e-3, 2e-2), ('velocity', 30e-6, 70e-6), ('acceleration', 5e-6, 20e-6)],
+    ('law', 'low', 'high'),
+    [
+        ('JointWithoutFeedForward', 1e-3, 2e-2),
+        ('JointWithVelocity', 30e-6, 70e-6),
+        ('JointWithAcceleration', 5e-6, 20e-6),
+    ],
 )
-def test_what_feed_forward_leaves_in_joint_space(feed_forward, low, high):
+def test_what_feed_forward_leaves_in_joint_space(comparison_laws, law, low, high):
     """Anchors: 47 urad with velocity, 12 with acceleration; without either the arm lags."""
-    loop = ClosedLoop(modes__home__feed_forward=feed_forward)
+    loop = ClosedLoop(modes__home__law=f'{comparison_laws}:{law}')
     assert low < loop.go('home', 2.5).joint_error() < high
 
 
@@ -37,12 +52,16 @@ def test_down_is_tracked_to_round_off():
 
 
 @pytest.mark.parametrize(
-    ('feed_forward', 'low', 'high'),
-    [('none', 0.9e-3, 1.2e-3), ('velocity', 8e-6, 20e-6), ('acceleration', 0.3e-6, 3e-6)],
+    ('law', 'low', 'high'),
+    [
+        ('TutorialTask', 0.9e-3, 1.2e-3),
+        ('TaskWithVelocity', 8e-6, 20e-6),
+        ('TaskWithAcceleration', 0.3e-6, 3e-6),
+    ],
 )
-def test_what_feed_forward_leaves_in_task_space(feed_forward, low, high):
+def test_what_feed_forward_leaves_in_task_space(comparison_laws, law, low, high):
     """Anchors: the tutorial's law 1060 um, with velocity 13.5, with acceleration 1.0."""
-    loop = ClosedLoop(start=HOME, modes__down__feed_forward=feed_forward)
+    loop = ClosedLoop(start=HOME, modes__down__law=f'{comparison_laws}:{law}')
     position, _ = loop.tool_error('down', 2.5)
     assert low < position < high
 
@@ -74,7 +93,7 @@ def test_two_millisecond_steps_are_matched_too():
 def test_same_input_same_output_to_the_last_bit():
     def positions():
         loop = ClosedLoop()
-        return np.vstack([loop.go('home', 2.2).array('q'), loop.go('down', 1.0).array('q')])
+        return np.vstack([loop.go('home', 2.2)['position'], loop.go('down', 1.0)['position']])
 
     assert np.array_equal(positions(), positions())
 

@@ -14,13 +14,14 @@ from rcl_interfaces.msg import ParameterType
 from rcl_interfaces.srv import DescribeParameters, GetParameters, SetParametersAtomically
 from rclpy.parameter import Parameter, parameter_value_to_python
 from rclpy.qos import DurabilityPolicy, QoSProfile
-from ros_processes import Observer, Process, RosGraph
+from ros_processes import PATIENCE, Observer, Process, RosGraph
 from sensor_msgs.msg import JointState
 from state_source import HOME, MILLISECOND, NAMES, StateSource, joint_state, stamp_of
 from std_msgs.msg import Float64, String
 from std_srvs.srv import Trigger
+from wall_time import Stopwatch
 
-from icir_control.control.decomposition import TERMS
+from icir_control.control import TERMS
 from icir_control.dynamics import (
     ReferenceFrame,
     compute_all_terms,
@@ -267,6 +268,40 @@ def test_a_pose_target_is_in_the_base_frame(controller, source):
     assert poses[-1].pose.position.z == pytest.approx(goal, abs=1e-9)
 
 
+def test_the_outcome_of_each_request_is_published(source):
+    outcomes: list[DiagnosticStatus] = []
+    source.observer.create_subscription(
+        DiagnosticStatus, 'controller/motion_status', outcomes.append, LATCHED
+    )
+
+    def outcome(request: str) -> tuple[bytes, str, dict[str, str]]:
+        def found() -> list[DiagnosticStatus]:
+            return [one for one in outcomes if one.values and one.values[0].value == request]
+
+        source.observer.spin_until(found, what=f'the outcome of {request}')
+        status = found()[-1]
+        return status.level, status.message, {pair.key: pair.value for pair in status.values}
+
+    source.hold(np.zeros(6))
+    assert select(source.observer, 'impedance').success
+    level, message, values = outcome('mode impedance')
+    assert (level, message, values['outcome']) == (DiagnosticStatus.OK, 'accepted', 'accepted')
+    answer = select(source.observer, 'down')
+    level, message, values = outcome('mode down')
+    assert (level, message) == (DiagnosticStatus.WARN, answer.message)
+    assert (values['outcome'], values['mode']) == ('refused', 'impedance')
+    publisher = source.observer.create_publisher(PoseStamped, 'controller/target_pose', 1)
+    source.observer.spin_until(publisher.get_subscription_count)
+    target = PoseStamped()
+    target.header.frame_id = 'world'
+    target.header.stamp.sec, target.header.stamp.nanosec = 12, 34
+    publisher.publish(target)
+    level, message, values = outcome('target pose')
+    assert level == DiagnosticStatus.WARN
+    assert "header.frame_id = 'world'" in message
+    assert (values['stamp'], values['outcome']) == ('12.000000034', 'refused')
+
+
 def test_poses_come_every_ten_milliseconds_and_not_faster_than_the_eye(source):
     poses: list[PoseStamped] = []
     source.observer.create_subscription(PoseStamped, 'controller/current_pose', poses.append, 50)
@@ -330,11 +365,11 @@ def test_the_parts_of_the_torque_add_up_to_the_command(source):
 
 
 def test_errors_are_reference_minus_state(source):
-    silent: list[JointState] = []
-    source.observer.create_subscription(JointState, 'controller/tracking_error', silent.append, 10)
+    errors: list[JointState] = []
+    source.observer.create_subscription(JointState, 'controller/tracking_error', errors.append, 10)
     source.hold(HOME)
     listen(source, HOME, {'tool_error': TwistStamped})
-    assert not silent, 'gravity has no reference'
+    assert not errors, 'gravity has no reference'
     assert select(source.observer, 'home').success
     moved = HOME + 1e-4
     source.hold(moved, 5)
@@ -526,7 +561,8 @@ def test_invalid_states_are_not_answered_and_the_loop_goes_on(source):
     assert {stamp_of(command) for command in source.commands} == {MILLISECOND}
     source.stamp_ns = 10 * MILLISECOND
     assert source.hold(HOME)
-    for raw in broken_copies(joint_state(11 * MILLISECOND, source.token, HOME)):
+    broken = broken_copies(joint_state(11 * MILLISECOND, source.token, HOME))
+    for raw in broken:
         source.publish(raw)
         source.observer.spin_for(0.003)
     assert {stamp_of(command) for command in source.commands} == {11 * MILLISECOND}
@@ -539,10 +575,16 @@ def test_invalid_states_are_not_answered_and_the_loop_goes_on(source):
         return values.get('states rejected', '')
 
     kinds = {'not_finite', 'unknown_name', 'undecodable'}
-    source.observer.spin_until(lambda: all(kind in rejected() for kind in kinds))
+    watch = Stopwatch()
+    # A queue of one: where the controller waits for a processor, some get lost.
+    while not all(kind in rejected() for kind in kinds):
+        assert not watch.is_over(PATIENCE), rejected()
+        for message in (*bad, *broken):
+            source.publish(message)
+            source.observer.spin_for(0.02)
 
 
-def test_silence_is_said_once_and_so_is_its_end(controller, source):
+def test_missing_states_are_logged_once_and_so_is_their_return(controller, source):
     start = len(controller.output)
     source.hold(HOME)
     controller.wait_for('no states on /joint_states from /observer', 5.0, start=start)
@@ -553,33 +595,35 @@ def test_silence_is_said_once_and_so_is_its_end(controller, source):
 
 
 def test_two_sources_of_states_are_named_and_not_answered(controller, graph, source):
-    stranger = graph.observer('stranger')
-    other = StateSource(stranger, token=source.token + ' other')
+    other_node = graph.observer('other_node')
+    other = StateSource(other_node, token=source.token + ' other')
     start = len(controller.output)
     source.hold(HOME)
     told: list[DiagnosticArray] = []
     source.observer.create_subscription(DiagnosticArray, '/diagnostics', told.append, 10)
-    source.observer.spin_until(lambda: '/stranger' in str(told), what='the stranger by name')
+    source.observer.spin_until(lambda: '/other_node' in str(told), what='the other_node by name')
     for k in range(1, 30):
         other.publish(joint_state(k * MILLISECOND, other.token, HOME))
-        stranger.spin_for(0.01)
+        other_node.spin_for(0.01)
         source.publish(joint_state(k * MILLISECOND, source.token, HOME))
         source.observer.spin_for(0.01)
     said = controller.wait_for('more than one node sends states on /joint_states: .*', start=start)
     assert '/observer' in said.group()
-    assert '/stranger' in said.group()
+    assert '/other_node' in said.group()
     source.commands.clear()
-    source.publish(joint_state(500 * MILLISECOND, source.token, HOME))
-    source.observer.spin_for(0.2)
+    for k in range(500, 505):
+        other.publish(joint_state(k * MILLISECOND, other.token, HOME))
+        source.publish(joint_state(k * MILLISECOND, source.token, HOME))
+        source.observer.spin_for(0.04)
     assert not source.commands
     source.stamp_ns = 1000 * MILLISECOND
-    assert source.hold(HOME)  # answered again once the other one has been silent for a while
+    assert source.hold(HOME)  # answered again once the other one has stopped for a while
 
 
 @pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 @pytest.mark.parametrize('phase', ['starting', 'running'])
 def test_it_ends_quietly_when_asked(ros_graph, number, phase):
-    process = ros_graph.start('controller')
+    process = ros_graph.start('controller', fresh=True)
     if phase == 'running':
         process.wait_for(READY)
     else:

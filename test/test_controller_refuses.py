@@ -139,7 +139,9 @@ def test_wrong_arguments_are_refused(refusal_of, arguments, message):
 
 @pytest.mark.parametrize('node', ['controller', 'bridge'])
 def test_as_a_process_it_ends_with_a_status_and_one_line(ros_graph, tmp_path, node):
-    process = ros_graph.start(node, '--ros-args', '-p', f'model:={tmp_path}/nowhere.urdf')
+    process = ros_graph.start(
+        node, '--ros-args', '-p', f'model:={tmp_path}/nowhere.urdf', fresh=True
+    )
     assert process.wait() == 2
     assert 'Traceback' not in process.output
     assert process.output.count('\n') == 1

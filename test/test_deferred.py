@@ -116,4 +116,4 @@ assert yourdfpy.URDF.load(str(path), load_meshes=False).scene.graph.nodes
 import trimesh
 assert trimesh.creation.box().volume == 1.0
 """
-    subprocess.run([sys.executable, '-c', code], check=True, timeout=120)
+    subprocess.run([sys.executable, '-c', code], check=True, timeout=1200)

@@ -333,7 +333,7 @@ def test_a_hostile_file_ends_in_an_error(attack, tmp_path):
     )
     done = subprocess.run(
         [sys.executable, '-c', script, str(path)],
-        capture_output=True, text=True, timeout=60, check=False,
+        capture_output=True, text=True, timeout=300, check=False,
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (6 << 30, 6 << 30)),
     )  # fmt: skip
     assert done.stdout.startswith('refused:'), done.stderr

@@ -15,10 +15,10 @@ import pytest
 from ros_processes import Process
 from state_source import HOME, StateSource
 
-from icir_control.nodes.keyboard.modes import modes_of
+from icir_control.nodes.keyboard.keys import modes_of
 from icir_control.nodes.keyboard.terminal import NoTerminalError, Terminal
 
-TABLE = r'(?s)key +mode +law +figures.*h +home +joint +.*duration 2.*\? +this help.*q +quit'
+TABLE = r'(?s)key +mode +law +parameters.*h +home +joint +.*duration 2.*\? +this help.*q +quit'
 WAITING = 'waiting for the controller'
 READY = 'ready; waiting for'
 CODE = 'import sys; from icir_control.nodes.keyboard import main; sys.exit(main())'
@@ -45,7 +45,7 @@ def keyboard(ros_graph) -> Process:
 def test_a_session_of_keys(ros_graph, keyboard):
     controller = ros_graph.start('controller')
     keyboard.wait_for(TABLE)
-    # A figure without a value, such as a posture, is not shown.
+    # A parameter without a value, such as a posture, is not shown.
     assert re.search(r'(?m)^k +down +task +translation 0 0 -0.05 *$', keyboard.output)
     keyboard.type('h')
     keyboard.wait_for('home refused: no state of the arm has arrived yet')
@@ -147,7 +147,7 @@ def test_it_finds_the_controller_of_its_namespace(ros_graph):
 )
 def test_every_end_puts_the_terminal_back(ros_graph, end):
     fresh = ros_graph.run(['true'], terminal=True)
-    keyboard = ros_graph.start('keyboard', terminal=True)
+    keyboard = ros_graph.start('keyboard', terminal=True, fresh=True)
     keyboard.wait_for(WAITING)
     assert settings(keyboard) != settings(fresh)
     end(keyboard)
@@ -183,7 +183,7 @@ def test_suspended_it_lends_the_terminal_and_takes_it_back(ros_graph):
 
 
 def test_without_a_terminal_it_says_so(ros_graph):
-    process = ros_graph.start('keyboard')
+    process = ros_graph.start('keyboard', fresh=True)
     assert process.wait(10.0) == 2
     assert process.output.count('\n') == 1
     assert 'needs a terminal' in process.output
@@ -232,7 +232,7 @@ def test_keys_are_read_one_by_one_and_time_out():
         assert terminal.is_over
 
 
-def test_modes_keep_their_order_and_their_figures():
+def test_modes_keep_their_order_and_their_parameters():
     values = {
         'modes.home.law': 'joint',
         'modes.home.key': 'h',
@@ -240,8 +240,9 @@ def test_modes_keep_their_order_and_their_figures():
         'modes.homely.law': 'gravity',
         'modes.homely.key': 'y',
     }
-    modes = modes_of(['homely', 'home'], values)
+    modes = modes_of(['homely', 'home'], ['home'], values)
     assert list(modes) == ['y', 'h']
     assert modes['h'].name == 'home'
-    assert modes['h'].figures == {'duration': 2.0}
-    assert modes['y'].figures == {}
+    assert modes['h'].parameters == {'duration': 2.0}
+    assert modes['y'].parameters == {}
+    assert [mode.takes_pose for mode in modes.values()] == [False, True]

@@ -8,6 +8,7 @@ import pytest
 import yaml
 from geometry_msgs.msg import PoseStamped
 from rcl_interfaces.srv import GetParameters
+from ros_processes import ICIR_CONTROL
 from sensor_msgs.msg import JointState
 from session import Session
 from std_srvs.srv import Trigger
@@ -23,25 +24,22 @@ XARM = ROBOTS / 'xarm_description' / 'urdf' / 'xarm7.urdf'
 needs_xarm = pytest.mark.skipif(
     not XARM.is_file(), reason='needs example-robot-data, which comes with the extra `bench`'
 )
-ICIR_CONTROL = str(Path(sys.executable).parent / 'icir_control')
 
 
 def test_the_elbow_of_seven_joints_moves_and_the_tool_stays(ros_graph):
-    # Slow enough that an onlooker on a busy machine sees much of the motion.
     session = Session(
         ros_graph,
         'schedule:=[0.1 home]',
-        bridge_parameters=('real_time_factor:=2.0',),
         robot='gen3_7dof',
+        recorded=True,
     )
     home = np.radians([0.0, 15.0, 180.0, -130.0, 0.0, 55.0, 90.0])
     session.observer.spin_until(lambda: np.abs(session.position - home).max() < 1e-9)
     tool = session.tool_at(home)
     answer = session.observer.call(Trigger, 'controller/modes/elbow')
     assert answer.success, answer.message
-    seen = session.record(session.time + 4.5)
-    positions = [np.frombuffer(position) for position, _, _ in seen.values()]
-    assert len(positions) > 100
+    begin = session.time
+    positions = session.states_until(begin + 4.5).since(begin).position
     for q in positions[:: len(positions) // 100]:
         assert np.linalg.norm(session.tool_at(q).translation - tool.translation) < 1e-6
     assert np.degrees(np.abs(positions[-1] - home)).max() > 20.0
@@ -49,7 +47,7 @@ def test_the_elbow_of_seven_joints_moves_and_the_tool_stays(ros_graph):
 
 def test_the_command_line_runs_seven_joints(ros_graph):
     sim = ros_graph.run(
-        [ICIR_CONTROL, 'sim', '--robot', 'gen3_7dof', '--viewer', 'none'], terminal=True
+        [*ICIR_CONTROL, 'sim', '--robot', 'gen3_7dof', '--viewer', 'none'], terminal=True
     )
     sim.wait_for(r'(?s)e +elbow.*q +quit')
     sim.wait_for('nv = 7')
@@ -72,7 +70,7 @@ def test_the_command_line_runs_seven_joints(ros_graph):
 def test_any_serial_arm_runs_by_its_urdf_alone(ros_graph, urdf, options, base):
     """Home is in the middle of the limits; there the tool is jogged, held softly and stopped."""
     sim = ros_graph.run(
-        [ICIR_CONTROL, 'sim', '--model', str(urdf), '--viewer', 'none', *options]
+        [*ICIR_CONTROL, 'sim', '--model', str(urdf), '--viewer', 'none', *options]
         + ['--real-time-factor', '0'],
         terminal=True,
     )

@@ -30,6 +30,10 @@ ROSDEP_KEYS = {
 }
 # How it is called on PyPI, where that differs: its own name, or the wheel of a ROS 2 package.
 PYPI_NAMES = {'yaml': 'pyyaml'}
+# A tool of the tests whose rosdep key is not python3- and its name.
+TEST_KEYS = {'ruff': 'python3-ruff-pip'}
+# Tools that `colcon test` does without: no rosdep key, many tests at a time, wheels.
+NOT_NEEDED = {'import-linter', 'pytest-xdist', 'setuptools'}
 # Libraries that come with one that is declared: the first is compiled with the second.
 CARRIED_BY = {
     'builtin_interfaces': 'std_msgs',
@@ -72,7 +76,7 @@ def run_clean(python, *arguments):
     """Run an interpreter away from the checkout, with no path that leads back to it."""
     keep = {key: value for key, value in os.environ.items() if key != 'PYTHONPATH'}
     return subprocess.run(
-        [python, *arguments], cwd='/', env=keep, capture_output=True, text=True, timeout=300
+        [python, *arguments], cwd='/', env=keep, capture_output=True, text=True, timeout=1200
     )
 
 
@@ -105,6 +109,18 @@ def test_every_imported_library_is_declared_for_pip():
     for name in imported_libraries(ROOT / 'icir_control'):
         on_pypi = {PYPI_NAMES.get(name, name), 'ros-' + name.replace('_', '-')}
         assert on_pypi & declared, name
+
+
+def test_every_tool_of_the_tests_is_declared_for_rosdep():
+    tree = ast.parse((ROOT / 'setup.py').read_text())
+    (tools,) = (
+        ast.literal_eval(node.value)
+        for node in tree.body
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == 'TEST'
+    )
+    names = {tool.partition('>')[0] for tool in tools}
+    keys = {TEST_KEYS.get(name, f'python3-{name}') for name in names - NOT_NEEDED}
+    assert keys == {element.text for element in MANIFEST.findall('test_depend')}
 
 
 @pytest.mark.parametrize('kind', ['urdf', 'config', 'launch'])

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 from geometry_msgs.msg import Pose, PoseStamped
 from rcl_interfaces.srv import GetParameters
-from ros_processes import Process
-from session import CREEPING, Session
-from state_source import HOME
+from ros_processes import PATIENCE, Process, RosGraph
+from session import Session
+from state_record import States, expect_same
+from state_source import HOME, stamp_of
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
@@ -198,34 +199,34 @@ def test_down_is_refused_at_the_limit_and_nothing_moves(ros_graph):
     np.testing.assert_allclose(session.position, held, rtol=0, atol=1e-6)
 
 
-def recorded(graph, *, under_load: bool = False) -> dict:
-    """One scheduled run, ended when it was recorded."""
+def scheduled_run(graph, *, under_load: bool = False) -> States:
+    """Every state of one scheduled run."""
     load = [subprocess.Popen([sys.executable, '-c', BUSY]) for _ in range(3 * under_load)]
     try:
-        session = Session(graph, SCHEDULE, bridge_parameters=CREEPING)
-        # Not at full speed: under load a watcher would hardly see a state of the run.
-        recording = session.record(END, pace=2.0)
-        session.bridge.stop()
-        session.controller.stop()
+        session = Session(graph, SCHEDULE, recorded=True)
+        states = session.states_until(END)
+        seen = session.state
+        session.bridge.stop(timeout=PATIENCE)
+        session.controller.stop(timeout=PATIENCE)
     finally:
         for process in load:
             process.kill()
             process.wait()
-    return recording
+    # What was kept is what was published.
+    kept = session.states()
+    (index,) = np.flatnonzero(kept.stamp == stamp_of(seen))
+    for name in ('position', 'velocity', 'effort'):
+        assert getattr(kept, name)[index].tobytes() == getattr(seen, name).tobytes()
+    return states
 
 
 def test_two_runs_of_one_schedule_are_the_same_to_the_last_bit(ros_graph, tmp_path):
-    from ros_processes import RosGraph
-
-    quiet = recorded(ros_graph)
+    quiet = scheduled_run(ros_graph)
     with RosGraph(tmp_path / 'logs') as graph:
-        loaded = recorded(graph, under_load=True)
-    both = sorted(set(quiet) & set(loaded))
-    # A watcher loses states on a busy machine; what both have is to be equal, and not nothing.
-    assert len(both) > 1000
-    assert [stamp for stamp in both if quiet[stamp] != loaded[stamp]] == []
+        loaded = scheduled_run(graph, under_load=True)
+    states = expect_same(quiet, loaded, END)
     # The runs went through every mode: they did not stand still for most of the time.
-    assert len({quiet[stamp] for stamp in both}) > 0.9 * len(both)
+    assert len(np.unique(states.position, axis=0)) > 0.9 * len(states.stamp)
 
 
 def test_a_controller_that_dies_in_a_motion_leaves_time_standing_and_can_come_back(ros_graph):
@@ -234,7 +235,7 @@ def test_a_controller_that_dies_in_a_motion_leaves_time_standing_and_can_come_ba
     press(keyboard, 'h', 'home')
     session.wait(0.8)
     session.controller.close()
-    session.observer.spin_for(0.2)  # what was on its way
+    session.observer.settle()
     stopped, effort = session.time, np.array(session.state.effort)
     session.observer.spin_for(0.5)
     assert session.time == stopped

@@ -4,7 +4,7 @@ import signal
 import sys
 import weakref
 
-from icir_control.nodes.stop_request import StopRequest
+from icir_control.nodes.process.stop_request import StopRequest
 
 
 class Thing:

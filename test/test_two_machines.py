@@ -1,22 +1,21 @@
 """Two machines: bridge and controller in network namespaces of their own, joined by a cable."""
 
 import os
-import pickle
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 from ros_processes import RosGraph
-from session import CREEPING, Session
+from session import Session
+from state_record import expect_same, kept_states
 
 pytestmark = pytest.mark.long
 
 SCHEDULE = "schedule:=['0.2 home', '1.0 ready', '2.2 float', '2.5 impedance']"
 END = 3.0  # s
-# Slow enough for the onlooker to see most states of both runs.
-PACE = 1.0
 # What a user sets who wants more than this machine to take part.
 OPEN = {'ROS_AUTOMATIC_DISCOVERY_RANGE': 'SUBNET'}
 
@@ -29,6 +28,9 @@ class TwoMachines(RosGraph):
         self.environment |= OPEN
         self._other = other
 
+    def start(self, node, *arguments, **options):
+        return super().start(node, *arguments, **{**options, 'fresh': True})
+
     def run(self, command, **options):
         is_controller = any('nodes.controller ' in word for word in command)
         there = ['ip', 'netns', 'exec', self._other] if is_controller else []
@@ -38,8 +40,7 @@ class TwoMachines(RosGraph):
 def record_here(other: str, folder: str) -> None:
     """Run the session on this machine, but for the controller, and keep what was seen."""
     with TwoMachines(Path(folder) / 'logs', other) as graph:
-        record = Session(graph, SCHEDULE, bridge_parameters=CREEPING).record(END, pace=PACE)
-    (Path(folder) / 'record').write_bytes(pickle.dumps(record))
+        Session(graph, SCHEDULE, recorded=True).states_until(END)
 
 
 @pytest.fixture
@@ -80,9 +81,7 @@ def test_the_trajectory_is_the_local_one_to_the_last_bit(ros_graph, machines, tm
         check=True,
         timeout=200,
     )
-    apart = pickle.loads((tmp_path / 'record').read_bytes())
-    local = Session(ros_graph, SCHEDULE, bridge_parameters=CREEPING).record(END, pace=PACE)
-    both = sorted(set(apart) & set(local))
-    assert len(both) > 300
-    assert [stamp for stamp in both if apart[stamp] != local[stamp]] == []
-    assert len({local[stamp] for stamp in both}) > 0.9 * len(both)
+    apart = kept_states(tmp_path / 'logs_states', 6)
+    local = Session(ros_graph, SCHEDULE, recorded=True).states_until(END)
+    states = expect_same(apart, local, END)
+    assert len(np.unique(states.position, axis=0)) > 0.9 * len(states.stamp)

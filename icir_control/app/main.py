@@ -3,7 +3,7 @@
 import sys
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -22,20 +22,13 @@ app = typer.Typer(
 )
 
 
-class Viewer(StrEnum):
-    """What is seen of the simulation."""
-
-    NONE = 'none'
-    WINDOW = 'window'
-    AUTO = 'auto'
+Viewer = StrEnum('Viewer', ('NONE', 'WINDOW', 'AUTO'))
+Acceptance = StrEnum('Acceptance', ('NONE', 'SHORT', 'FULL'))
 
 
-class Acceptance(StrEnum):
-    """How much of what the control laws promise is measured."""
-
-    NONE = 'none'
-    SHORT = 'short'
-    FULL = 'full'
+def _of_file(text: str) -> Any:
+    """Return an option that the parameter file answers where it is left out."""
+    return typer.Option(help=text, show_default='of the file')
 
 
 def _show_version(wanted: bool) -> None:
@@ -61,28 +54,14 @@ def sim(
     robot: Annotated[
         str, typer.Option(help=f'Robot that ships with the package: {", ".join(robot_names())}.')
     ] = DEFAULT_ROBOT,
-    model: Annotated[
-        str,
-        typer.Option(
-            help='URDF of a serial arm: a path or a package:// URI.', show_default='of the file'
-        ),
-    ] = '',
+    model: Annotated[str, _of_file('URDF of a serial arm: a path or a package:// URI.')] = '',
     params_file: Annotated[
         str, typer.Option(help='Parameter file of both nodes.', show_default='of the robot')
     ] = '',
-    end_effector_frame: Annotated[
-        str, typer.Option(help='The frame that acts.', show_default='of the file')
-    ] = '',
-    viewer: Annotated[
-        Viewer | None,
-        typer.Option(help="MuJoCo's window.", show_default='of the file'),
-    ] = None,
+    end_effector_frame: Annotated[str, _of_file('The frame that acts.')] = '',
+    viewer: Annotated[Viewer | None, _of_file("MuJoCo's window.")] = None,
     real_time_factor: Annotated[
-        float | None,
-        typer.Option(
-            help='Simulated seconds per second; 0: as fast as possible.',
-            show_default='of the file',
-        ),
+        float | None, _of_file('Simulated seconds per second; 0: as fast as possible.')
     ] = None,
     free_run: Annotated[
         bool,
@@ -100,10 +79,7 @@ def sim(
 
     simulate(
         Robot.of(
-            robot,
-            model=model,
-            params_file=params_file,
-            end_effector_frame=end_effector_frame,
+            robot, model=model, params_file=params_file, end_effector_frame=end_effector_frame
         ),
         viewer=viewer.value if viewer else None,
         real_time_factor=real_time_factor,
@@ -116,7 +92,7 @@ def sim(
 def demo(
     output: Annotated[Path, typer.Option(help='Folder for the plots.')] = Path('results'),
     report: Annotated[
-        Path | None, typer.Option(help='File for the figures, as JSON.', show_default='none')
+        Path | None, typer.Option(help='File for the metrics, as JSON.', show_default='none')
     ] = None,
     acceptance: Annotated[
         Acceptance | None,
@@ -126,15 +102,14 @@ def demo(
         ),
     ] = None,
 ) -> None:
-    """Run every mode once, by itself, and measure: a table of figures, and plots."""
-    from icir_control.app.acceptance import FULL, SHORT
+    """Run every mode once, by itself, and measure: a table of metrics, and plots."""
     from icir_control.app.demo import run_demo
+    from icir_control.app.promises import AMOUNTS
     from icir_control.compiled import JIT_DISABLED
 
     if acceptance is None:
         acceptance = Acceptance.NONE if JIT_DISABLED else Acceptance.SHORT
-    amounts = {Acceptance.NONE: None, Acceptance.SHORT: SHORT, Acceptance.FULL: FULL}
-    if not run_demo(output, report, amounts[acceptance]):
+    if not run_demo(output, report, AMOUNTS[acceptance.value]):
         raise typer.Exit(1)
 
 

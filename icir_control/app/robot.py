@@ -7,8 +7,7 @@ from typing import Any, Self
 import yaml
 
 from icir_control.errors import ConfigurationError, UnknownNameError
-from icir_control.nodes.model_file import find_model_file
-from icir_control.share import ANY_ARM, PACKAGE, share_directory
+from icir_control.share import ANY_ARM, PACKAGE, find_model_file, share_directory
 
 DEFAULT_ROBOT = 'gen3_6dof'
 _BRIDGE = 'mujoco_bridge'

@@ -7,22 +7,15 @@ from collections.abc import Callable
 from functools import cache
 from typing import TYPE_CHECKING
 
-from icir_control.app.children import Children
+from icir_control.app.processes import BRIDGE, CONTROLLER, Children, ros_arguments
 from icir_control.app.robot import Robot
-from icir_control.app.session import (
-    BRIDGE,
-    CONTROLLER,
-    check_children,
-    print_line,
-    ros_arguments,
-)
-from icir_control.nodes.discovery import stay_on_this_machine
-from icir_control.nodes.stop_request import StopRequest
+from icir_control.nodes.process.discovery import stay_on_this_machine
+from icir_control.nodes.process.stop_request import StopRequest
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-_LOOK_PERIOD = 0.1  # s between two looks at the children, where there is no keyboard
+_POLL_PERIOD = 0.1  # s between two checks of the children, where there is no keyboard
 
 
 def simulate(
@@ -56,21 +49,22 @@ def simulate(
     new_console = cache(_new_console)
     with (
         StopRequest() as stop,
-        Children(lambda *line: print_line(new_console(), *line)) as children,
+        Children(lambda *line: _print_line(new_console(), *line)) as children,
     ):
-        # Only noted: an exception raised from a signal can be lost, with two processes left over.
+        # From now on a signal is only noted: an exception raised from it could be lost, and the
+        # two processes would stay.
         stop.defer()
 
         def is_wanted() -> bool:
             return not stop and children.all_run()
 
-        of_bridge = ros_arguments(BRIDGE, robot, parameters)
-        of_controller = ros_arguments(CONTROLLER, robot, {})
+        bridge_arguments = ros_arguments(BRIDGE, robot, parameters)
+        controller_arguments = ros_arguments(CONTROLLER, robot, {})
         if composed:
-            children.start('composed', 'composed', [*of_bridge, *of_controller])
+            children.start('composed', 'composed', [*bridge_arguments, *controller_arguments])
         else:
-            children.start(BRIDGE, 'bridge', of_bridge)
-            children.start(CONTROLLER, 'controller', of_controller)
+            children.start(BRIDGE, 'bridge', bridge_arguments)
+            children.start(CONTROLLER, 'controller', controller_arguments)
         console = new_console()
         console.print(_headline(robot), markup=False, highlight=False)
         if sys.stdin.isatty():
@@ -78,28 +72,36 @@ def simulate(
         else:
             console.print('no terminal, so no keys; a signal ends the simulation')
             while is_wanted():
-                time.sleep(_LOOK_PERIOD)
-        check_children(children)
+                time.sleep(_POLL_PERIOD)
+        children.check()
 
 
 def _new_console() -> 'Console':
-    # So late, because both nodes can start meanwhile.
+    # Imported only now: the nodes start meanwhile.
     from rich.console import Console
 
     return Console(stderr=not sys.stdout.isatty())
 
 
+def _print_line(console: 'Console', name: str, line: str) -> None:
+    """Print a line of a node's output after the node's name."""
+    from rich.text import Text
+
+    text = Text.assemble((f'{name:<13} ', 'dim'), Text.from_ansi(line))
+    console.print(text, highlight=False, soft_wrap=True)
+
+
 def _serve_keys(console: 'Console', is_wanted: Callable[[], bool]) -> None:
-    """Serve the keys until one says quit, a signal comes or nobody wants them any more."""
+    """Serve the keys until the quit key is pressed or `is_wanted` returns False."""
     import rclpy
 
     from icir_control.nodes.keyboard import Keyboard
-    from icir_control.nodes.process import init_ros
+    from icir_control.nodes.process.run import init_ros
 
     init_ros()
     node = rclpy.create_node('keyboard')
     try:
-        # The log of the controller stands in the same terminal.
+        # The controller logs its refusals to the same terminal.
         Keyboard(node, sys.stdin, console, shows_refusals=False).run(is_wanted)
     finally:
         node.destroy_node()

@@ -1,27 +1,27 @@
 """Control: laws, the modes that run them, and the controller that switches between modes."""
 
 from icir_control.control.arm import Arm
-from icir_control.control.config import ControllerConfig, Mode, replaced
-from icir_control.control.controller import Controller
-from icir_control.control.event import Event
-from icir_control.control.figure import Figure
-from icir_control.control.global_figures import GLOBAL_FIGURES
-from icir_control.control.law import Law, Plan, Start, Tick
-from icir_control.control.laws import LAWS, find_law
+from icir_control.control.config import ControllerConfig, Mode, find_law
+from icir_control.control.controller import Controller, Event
+from icir_control.control.law import Law, Plan, Start, Tick, compiled
+from icir_control.control.laws import LAWS
+from icir_control.control.readout import TERMS
+from icir_control.parameter import parameter, replaced
 
 __all__ = [
-    'GLOBAL_FIGURES',
     'LAWS',
+    'TERMS',
     'Arm',
     'Controller',
     'ControllerConfig',
     'Event',
-    'Figure',
     'Law',
     'Mode',
     'Plan',
     'Start',
     'Tick',
+    'compiled',
     'find_law',
+    'parameter',
     'replaced',
 ]

@@ -1,11 +1,13 @@
 """The arm as the laws see it: a model, the frame that acts and the frame it is told in."""
 
+from functools import cached_property
+
 import numpy as np
 from numpy.typing import NDArray
 
 from icir_control.control.workspace import Workspace
 from icir_control.dynamics import Model, root_link, tip_link
-from icir_control.errors import ConfigurationError
+from icir_control.errors import ConfigurationError, PositionLimitError
 from icir_control.spatial import SE3, Motion
 
 POSTURES = 32
@@ -21,8 +23,6 @@ class Arm:
         end_effector_frame: Name of the frame that acts.
         frame: Index of the end-effector frame.
         T_world_base: Placement of the base frame, which does not move.
-        acceleration_limit: (nv,) what half the effort limit gives to the greatest inertia that a
-            joint sees in some thirty postures [rad/s^2 or m/s^2].
     """
 
     def __init__(self, model: Model, base_frame: str, end_effector_frame: str) -> None:
@@ -55,21 +55,19 @@ class Arm:
             )
         self.T_world_base = base.placement
         self._workspace = Workspace(model, self.frame)
-        self.acceleration_limit = self._acceleration_limit()
 
-    def _acceleration_limit(self) -> NDArray[np.float64]:
+    @cached_property
+    def acceleration_limit(self) -> NDArray[np.float64]:
+        """(nv,) what half the effort limit gives to a joint's greatest inertia [rad/s^2, m/s^2].
+
+        The greatest in some thirty postures.
+        """
         rng, workspace = np.random.default_rng(0), self._workspace
         inertia = np.zeros(self.nv)
         for _ in range(POSTURES):
             workspace.sense(self.model.random_configuration(rng), np.zeros(self.nv))
             inertia = np.maximum(inertia, np.diag(workspace.data.M))
         return 0.5 * self.model.effort_limit / inertia
-
-    def new_workspace(self) -> Workspace:
-        """Return memory of its own for this arm's compiled work."""
-        workspace = Workspace(self.model, self.frame)
-        workspace.record.acceleration_limit[:] = self.acceleration_limit
-        return workspace
 
     @property
     def nv(self) -> int:
@@ -89,12 +87,31 @@ class Arm:
     def smallest_singular_value(self, q: NDArray[np.float64]) -> float:
         """Return that of the end-effector Jacobian at q (nv,), metres and radians mixed."""
         self._workspace.sense(q, np.zeros(self.nv))
-        return float(np.linalg.svd(self._workspace.record.jacobian, compute_uv=False)[-1])
+        return float(np.linalg.svd(self._workspace.tick.jacobian, compute_uv=False)[-1])
 
-    def outside_limits(self, q: NDArray[np.float64]) -> str:
-        """Return what of q is outside the position limits, in words; empty where nothing is."""
+    @property
+    def middle(self) -> NDArray[np.float64]:
+        """(nv,) the middle between the position limits, 0 where one of them is missing."""
+        limits = np.array([self.model.lower_position_limit, self.model.upper_position_limit])
+        return np.where(np.isfinite(limits).all(axis=0), limits, 0.0).mean(axis=0)
+
+    def check_limits(
+        self, what: str, q: NDArray[np.float64], start: NDArray[np.float64] | None = None
+    ) -> None:
+        """Refuse a posture outside the position limits.
+
+        Args:
+            what: Whose posture it is, for the message.
+            q: (nv,) [rad or m].
+            start: (nv,) where the motion begins: it may be outside, and come back.
+
+        Raises:
+            PositionLimitError: Names the first joint that is outside.
+        """
         lower, upper = self.model.lower_position_limit, self.model.upper_position_limit
-        for i in np.flatnonzero((q < lower) | (q > upper)):
+        outside = (q < lower) | (q > upper)
+        if start is not None:
+            outside &= (q < np.minimum(lower, start)) | (q > np.maximum(upper, start))
+        for i in np.flatnonzero(outside):
             name = self.model.joint_names[i]
-            return f'{name} at {q[i]:.4g} rad, outside [{lower[i]:.4g}, {upper[i]:.4g}]'
-        return ''
+            raise PositionLimitError(what, name, float(q[i]), float(lower[i]), float(upper[i]))

@@ -1,56 +1,175 @@
 """The controller's configuration: read once, checked as a whole, frozen."""
 
 import re
-from collections.abc import Mapping
-from copy import deepcopy
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from icir_control.control.arm import Arm
-from icir_control.control.figure import Figure
-from icir_control.control.gains import Gains
-from icir_control.control.global_figures import GLOBAL_FIGURES
-from icir_control.control.guard import guarded
-from icir_control.control.law import Law
-from icir_control.control.laws import find_law
-from icir_control.control.schedule import Entry, read_schedule
+from icir_control.control.kernels.memory import LONGEST_DELAY
+from icir_control.control.law import Law, guarded
+from icir_control.control.laws import LAWS
 from icir_control.dynamics import Model
 from icir_control.errors import ConfigurationError
+from icir_control.parameter import (
+    PER_JOINT,
+    FloatArray,
+    Parameter,
+    checked,
+    group,
+    parameter,
+    parameters_of,
+    read,
+    replaced,
+    subgroup,
+)
 
 TOKEN = re.compile(r'[A-Za-z](?:_?[A-Za-z0-9])*')
 """A name that may stand in that of a ROS service."""
 
+DEFAULT_JOINT_KP = 40000.0
+"""[1/s^2], the tutorial's on every joint."""
 
-def replaced(parameters: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Return parameters with some of them changed or added.
 
-    Args:
-        parameters: As `ControllerConfig.from_parameters` takes them, nested.
-        changes: By full name with dots, such as `modes.home.duration`.
+@dataclass(frozen=True)
+class JointGains:
+    """Of the joint feedback, divided by inertia; the defaults are the tutorial's."""
 
-    Raises:
-        ConfigurationError: One name is that of a parameter and of a group.
-    """
-    tree = deepcopy(dict(parameters))
-    for name, value in changes.items():
-        *groups, last = name.split('.')
-        place = tree
-        for group in groups:
-            if place.get(group) is None:  # left out, or left empty
-                place[group] = {}
-            place = place[group]
-            if not isinstance(place, dict):
-                raise ConfigurationError(f'{name} is no parameter: {group} is one, and no group')
-        place[last] = value
-    return tree
+    kp: FloatArray = parameter(
+        [],
+        '1/s^2',
+        'joint stiffness by inertia; empty for 40000 on every joint',
+        lower=0.0,
+        upper=1e6,
+        length=PER_JOINT,
+        may_be_empty=True,
+    )
+    kd: FloatArray = parameter(
+        [],
+        '1/s',
+        'joint damping by inertia; empty for critical, 2 sqrt(kp)',
+        lower=0.0,
+        upper=1e4,
+        length=PER_JOINT,
+        may_be_empty=True,
+    )
+
+
+@dataclass(frozen=True)
+class TaskGains:
+    """Of the end effector's feedback, divided by inertia; the defaults are the tutorial's."""
+
+    kp: FloatArray = parameter(
+        [5000.0, 5000.0, 5000.0, 50000.0, 50000.0, 50000.0],
+        '1/s^2',
+        'end-effector stiffness by inertia, linear then angular',
+        lower=0.0,
+        upper=1e6,
+        length=6,
+    )
+    kd: FloatArray = parameter(
+        [],
+        '1/s',
+        'end-effector damping by inertia; empty for critical, 2 sqrt(kp)',
+        lower=0.0,
+        upper=1e4,
+        length=6,
+        may_be_empty=True,
+    )
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What bounds motion and torque beside the model's own limits."""
+
+    position_margin: float = parameter(
+        0.1,
+        'rad, m',
+        'from a position limit within which a yielding arm is pushed back; 0 for none',
+        lower=0.0,
+        upper=1.0,
+    )
+    torque_rate: FloatArray = parameter(
+        [],
+        'N m/s',
+        'greatest change of the torque; empty for none',
+        lower=1.0,
+        upper=1e6,
+        length=PER_JOINT,
+        may_be_empty=True,
+    )
+
+
+@dataclass(frozen=True)
+class Observer:
+    """Of the disturbance."""
+
+    gain: float = parameter(
+        0.0,
+        '1/s',
+        'of the disturbance observer, whose estimate the tracking modes cancel; 0 is off, 200 '
+        'stands velocity noise of 1e-4 rad/s',
+        lower=0.0,
+        upper=1000.0,
+    )
+
+
+@dataclass(frozen=True)
+class Predictor:
+    """Of the state over a delay."""
+
+    delay_steps: int = parameter(
+        0,
+        'control periods',
+        'from a command to its effect, which the state is predicted over',
+        lower=0,
+        upper=LONGEST_DELAY,
+        running=False,
+    )
+
+
+@dataclass(frozen=True)
+class ControllerParameters:
+    """What a user can set of the controller beside its modes, in the order of declaration."""
+
+    base_frame: str = parameter(
+        'base_link', '', 'frame of all poses; empty for the root link', running=False
+    )
+    end_effector_frame: str = parameter(
+        'end_effector_link',
+        '',
+        'frame that acts; empty for the last link of a serial arm',
+        running=False,
+    )
+    mode_names: tuple[str, ...] = parameter(None, '', 'the modes that there are', running=False)
+    initial_mode: str = parameter('gravity', '', 'the mode of every new start', running=False)
+    schedule: tuple[str, ...] = parameter(
+        (), '', 'what to run when: "2.0 home", simulation time [s] and mode', running=False
+    )
+    joint_gains: JointGains = group(JointGains)
+    task_gains: TaskGains = group(TaskGains)
+    speed_scale: float = parameter(
+        1.0, '', 'share of their own speed at which motions run', lower=0.05, upper=1.0
+    )
+    limits: Limits = group(Limits)
+    observer: Observer = group(Observer)
+    predictor: Predictor = group(Predictor)
+
+
+@dataclass(frozen=True)
+class ModeParameters:
+    """What every mode has beside its law's parameters."""
+
+    key: str = parameter(None, '', 'selects the mode on the keyboard', running=False)
+    law: str = parameter(None, '', 'what the mode does', running=False)
 
 
 @dataclass(frozen=True)
 class Mode:
-    """A law with its figures, under a name and a key.
+    """A law with its parameters, under a name and a key.
 
     Attributes:
         name: A ROS token.
@@ -63,35 +182,36 @@ class Mode:
     law: Law
 
 
+@dataclass(frozen=True, order=True)
+class ScheduledMode:
+    """One line of the schedule.
+
+    Attributes:
+        time: Simulation time [s].
+        mode: Name of the mode.
+    """
+
+    time: float
+    mode: str
+
+
 @dataclass(frozen=True)
 class ControllerConfig:
     """Everything that a user can set of the controller.
 
     Attributes:
+        values: The parameters beside those of the modes.
         arm: The model and the frames that were named.
         modes: By name, in the order of `mode_names`.
-        initial_mode: Name of the mode that every new start begins with.
-        gains: Of the tracking laws.
         schedule: By time.
-        observer_gain: [1/s]; 0 is off.
-        delay_steps: Control periods that the predictor looks ahead.
-        speed_scale: Share of their own speed at which motions run.
-        position_margin: From a position limit [rad or m].
-        torque_rate_limit: (nv,) [N m/s or N/s], infinite where there is none.
-        parameters: What it was made from, for `updated`.
+        given: What it was made from, for `updated`.
     """
 
+    values: ControllerParameters
     arm: Arm
     modes: Mapping[str, Mode]
-    initial_mode: str
-    gains: Gains
-    schedule: tuple[Entry, ...]
-    observer_gain: float
-    delay_steps: int
-    speed_scale: float
-    position_margin: float
-    torque_rate_limit: NDArray[np.float64]
-    parameters: Mapping[str, Any]
+    schedule: tuple[ScheduledMode, ...]
+    given: Mapping[str, Any]
 
     @classmethod
     def from_parameters(cls, parameters: Mapping[str, Any], model: Model) -> Self:
@@ -105,38 +225,69 @@ class ControllerConfig:
             ConfigurationError: Names the parameter, its value and what would be valid.
             UnknownNameError: A frame that the model lacks.
         """
-        return cls._read(deepcopy(dict(parameters)), model, None)
+        return cls._read(replaced(parameters, {}), model, None)
 
     @classmethod
-    def _read(cls, parameters: dict[str, Any], model: Model, arm: Arm | None) -> Self:
+    def _read(cls, given: dict[str, Any], model: Model, arm: Arm | None) -> Self:
         """Read parameters that nobody else changes; the arm is made where it is not given."""
-        figures = {
-            figure.name: figure.check(_at(parameters, figure.name), figure.name, model.nv)
-            for figure in GLOBAL_FIGURES
-        }
-        _refuse_unknown(parameters)
+        own = {name: value for name, value in given.items() if name != 'modes'}
+        values = read(ControllerParameters, own, model.nv, also=('modes',))
         if arm is None:
-            arm = Arm(model, figures['base_frame'], figures['end_effector_frame'])
-        modes = _read_modes(parameters, figures['mode_names'], arm)
-        initial = figures['initial_mode']
-        rate = figures['limits.torque_rate']
-        if initial not in modes:
+            arm = Arm(model, values.base_frame, values.end_effector_frame)
+        modes = _read_modes(given, values.mode_names, arm)
+        if values.initial_mode not in modes:
             raise ConfigurationError(
-                f'initial_mode = {initial!r} is not valid; expected one of {", ".join(modes)}'
+                f'initial_mode = {values.initial_mode!r} is not valid; '
+                f'expected one of {", ".join(modes)}'
             )
-        return cls(
-            arm,
-            modes,
-            initial,
-            Gains.from_figures(figures, model.nv),
-            read_schedule(figures['schedule'], modes),
-            figures['observer.gain'],
-            figures['predictor.delay_steps'],
-            figures['speed_scale'],
-            figures['limits.position_margin'],
-            rate if len(rate) else np.full(model.nv, np.inf),
-            parameters,
-        )
+        return cls(values, arm, modes, _read_schedule(values.schedule, modes), given)
+
+    @property
+    def initial_mode(self) -> str:
+        """Name of the mode that every new start begins with."""
+        return self.values.initial_mode
+
+    @property
+    def joint_gains(self) -> tuple[FloatArray, FloatArray]:
+        """Stiffness [1/s^2] and damping [1/s], each (nv,)."""
+        kp = self.values.joint_gains.kp
+        kp = kp if len(kp) else np.full(self.arm.nv, DEFAULT_JOINT_KP)
+        return kp, _damping(self.values.joint_gains.kd, kp)
+
+    @property
+    def task_gains(self) -> tuple[FloatArray, FloatArray]:
+        """Stiffness [1/s^2] and damping [1/s] of the end effector, each (6,), linear first."""
+        gains = self.values.task_gains
+        return gains.kp, _damping(gains.kd, gains.kp)
+
+    @property
+    def torque_rate_limit(self) -> FloatArray:
+        """(nv,) [N m/s or N/s], infinite where there is none."""
+        rate = self.values.limits.torque_rate
+        return rate if len(rate) else np.full(self.arm.nv, np.inf)
+
+    @property
+    def parameters(self) -> dict[str, Parameter]:
+        """Every parameter that there is, by full name."""
+        found = parameters_of(ControllerParameters)
+        for mode in self.modes.values():
+            for declaring in (ModeParameters, type(mode.law)):
+                for one in parameters_of(declaring).values():
+                    found[f'modes.{mode.name}.{one.name}'] = one
+        return found
+
+    def value(self, name: str) -> Any:
+        """Return the value of a parameter by its full name, in its own type."""
+        if name.startswith('modes.'):
+            _, mode_name, last = name.split('.')
+            mode = self.modes[mode_name]
+            if last == 'law':
+                return self.given['modes'][mode_name]['law']
+            return mode.key if last == 'key' else getattr(mode.law, last)
+        place: Any = self.values
+        for part in name.split('.'):
+            place = getattr(place, part)
+        return place
 
     def updated(self, changes: Mapping[str, Any]) -> Self:
         """Return the configuration with some parameters changed, all of them or none.
@@ -148,72 +299,46 @@ class ControllerConfig:
             ConfigurationError: As `from_parameters`, or a parameter that cannot change while
                 the controller runs.
         """
+        running = [name for name, one in self.parameters.items() if one.running]
         for name in changes:
-            self._check_running(name)
+            if name not in running:
+                raise ConfigurationError(
+                    f'{name} cannot change while the controller runs; '
+                    f'expected one of {", ".join(running)}'
+                )
         # No frame can change while the controller runs, so the arm stays the same.
-        return self._read(replaced(self.parameters, changes), self.arm.model, self.arm)
-
-    def _check_running(self, name: str) -> None:
-        figure = self.running_figures().get(name)
-        if figure is None:
-            raise ConfigurationError(
-                f'{name} cannot change while the controller runs; '
-                f'expected one of {", ".join(self.running_figures())}'
-            )
-
-    def running_figures(self) -> dict[str, Figure]:
-        """Return the figures that may change while the controller runs, by full name."""
-        running = {figure.name: figure for figure in GLOBAL_FIGURES if figure.running}
-        for mode in self.modes.values():
-            for figure in mode.law.FIGURES:
-                if figure.running:
-                    running[f'modes.{mode.name}.{figure.name}'] = figure
-        return running
+        return self._read(replaced(self.given, changes), self.arm.model, self.arm)
 
 
-def _at(parameters: Mapping[str, Any], name: str) -> Any:
-    """Return the value at a name with dots, None where there is none."""
-    place: Any = parameters
-    for part in name.split('.'):
-        if not isinstance(place, Mapping):
-            return None
-        place = place.get(part)
-    return place
-
-
-def _group(parameters: Mapping[str, Any], name: str, place: str = '') -> Mapping[str, Any]:
-    """Return the parameters of a group by name; none where it is left out, or left empty.
+def find_law(name: str) -> type[Law]:
+    """Return the law of a name, or a user's class named as `my_package.my_module:MyLaw`.
 
     Raises:
-        ConfigurationError: Something else stands in its place.
+        ConfigurationError: A name that is neither; the message lists the laws.
     """
-    group = parameters.get(name)
-    if group is None:
-        return {}
-    if not isinstance(group, Mapping) or not all(isinstance(key, str) for key in group):
+    if name in LAWS:
+        return LAWS[name]
+    valid = f'expected one of {", ".join(LAWS)}, or my_package.my_module:MyLaw'
+    module_name, colon, class_name = name.partition(':')
+    if not colon:
+        raise ConfigurationError(f'unknown law {name!r}; {valid}')
+    try:
+        law = getattr(import_module(module_name), class_name)
+    except (ImportError, AttributeError, ValueError, TypeError) as error:
+        raise ConfigurationError(f'law {name!r} cannot be loaded: {error}; {valid}') from error
+    if not (isinstance(law, type) and issubclass(law, Law)):
         raise ConfigurationError(
-            f'{place}{name} = {group!r} is not valid; expected parameters by name'
+            f'law {name!r} is not a class derived from icir_control.control.Law; {valid}'
         )
-    return group
+    return law
 
 
-def _refuse_unknown(parameters: Mapping[str, Any]) -> None:
-    """Refuse parameters that nothing reads: a typing error would otherwise go unnoticed."""
-    known = {figure.name for figure in GLOBAL_FIGURES}
-    groups = {name.split('.')[0] for name in known} | {'modes'}
-    names = set(parameters) - groups
-    for group in {name.split('.')[0] for name in known if '.' in name}:
-        given = _group(parameters, group)
-        names |= {f'{group}.{name}' for name in given} - known
-    if names:
-        valid = ', '.join(sorted(known | {'modes'}))
-        raise ConfigurationError(f'unknown parameter {sorted(names)[0]}; valid: {valid}')
+def _damping(kd: FloatArray, kp: FloatArray) -> FloatArray:
+    return kd if len(kd) else 2.0 * np.sqrt(kp)
 
 
-def _read_modes(
-    parameters: Mapping[str, Any], names: tuple[str, ...], arm: Arm
-) -> dict[str, Mode]:
-    described = _group(parameters, 'modes')
+def _read_modes(given: Mapping[str, Any], names: tuple[str, ...], arm: Arm) -> dict[str, Mode]:
+    described = subgroup(given, 'modes')
     if not names:
         raise ConfigurationError('mode_names is empty; expected at least one mode')
     extra = sorted(set(described) - set(names))
@@ -231,7 +356,7 @@ def _read_modes(
                 f'mode_names has {name!r}, which is no ROS token; expected a letter, then '
                 'letters, digits and single underscores'
             )
-        mode = _read_mode(name, _group(described, name, 'modes.'), arm)
+        mode = _read_mode(name, subgroup(described, name, 'modes.'), arm)
         if mode.key in keys:
             raise ConfigurationError(
                 f'modes.{name}.key = {mode.key!r} is already the key of {keys[mode.key]!r}; '
@@ -242,34 +367,48 @@ def _read_modes(
     return modes
 
 
-def _read_mode(name: str, described: Mapping[str, Any], arm: Arm) -> Mode:
-    place = f'modes.{name}'
-    key, law_name = described.get('key'), described.get('law')
+def _read_mode(name: str, given: Mapping[str, Any], arm: Arm) -> Mode:
+    prefix = f'modes.{name}.'
+    key, law_name = given.get('key'), given.get('law')
     if isinstance(key, bool):
         raise ConfigurationError(
-            f'{place}.key was read by YAML as the boolean {str(key).lower()}; '
+            f'{prefix}key was read by YAML as the boolean {str(key).lower()}; '
             "put it in quotes, for example 'y'"
         )
     if not (isinstance(key, str) and len(key) == 1 and key.isprintable() and key != ' '):
-        raise ConfigurationError(f'{place}.key = {key!r} is not valid; expected one character')
+        raise ConfigurationError(f'{prefix}key = {key!r} is not valid; expected one character')
     if not isinstance(law_name, str):
-        raise ConfigurationError(f'{place}.law = {law_name!r} is not valid; expected a name')
+        raise ConfigurationError(f'{prefix}law = {law_name!r} is not valid; expected a name')
     try:
         law = find_law(law_name)
     except ConfigurationError as error:
-        raise ConfigurationError(f'{place}.law: {error}') from error
-    known = {figure.name for figure in law.FIGURES}
-    unknown = sorted(set(described) - known - {'key', 'law'})
-    if unknown:
-        raise ConfigurationError(
-            f'unknown parameter {place}.{unknown[0]}; valid: key, law, {", ".join(sorted(known))}'
-        )
-    figures = {
-        figure.name: figure.check(described.get(figure.name), f'{place}.{figure.name}', arm.nv)
-        for figure in law.FIGURES
-    }
+        raise ConfigurationError(f'{prefix}law: {error}') from error
+    own = {name: value for name, value in given.items() if name not in ('key', 'law')}
+    values = checked(law, own, arm.nv, prefix, also=('key', 'law'))
     try:
         with guarded(law, '__init__'):
-            return Mode(name, key, law(arm, figures))
+            return Mode(name, key, law(arm, **values))
     except ConfigurationError as error:
-        raise ConfigurationError(f'{place}: {error}') from error
+        raise ConfigurationError(f'modes.{name}: {error}') from error
+
+
+def _read_schedule(lines: Iterable[str], modes: Container[str]) -> tuple[ScheduledMode, ...]:
+    """Return lines such as `2.0 home` by time.
+
+    Raises:
+        ConfigurationError: A line that is not a time and a mode.
+    """
+    expected = 'expected a simulation time [s], at least 0, and a mode, such as "2.0 home"'
+    entries = []
+    for line in lines:
+        words = line.split()
+        try:
+            time, mode = float(words[0]), words[1]
+        except (ValueError, IndexError):
+            raise ConfigurationError(f'schedule has {line!r}; {expected}') from None
+        if len(words) != 2 or not (np.isfinite(time) and time >= 0.0):
+            raise ConfigurationError(f'schedule has {line!r}; {expected}')
+        if mode not in modes:
+            raise ConfigurationError(f'schedule has {line!r}, but there is no mode {mode!r}')
+        entries.append(ScheduledMode(time, mode))
+    return tuple(sorted(entries))

@@ -1,24 +1,45 @@
 """The controller: modes, their switching, and the tick that turns a state into a torque."""
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from icir_control.compiled import reporting
 from icir_control.control.config import ControllerConfig, Mode
 from icir_control.control.engine import Engine
-from icir_control.control.event import Event
-from icir_control.control.guard import guarded
-from icir_control.control.law import Law, Plan, Start
+from icir_control.control.law import Law, Plan, Start, guarded
 from icir_control.control.laws.gravity import Gravity
 from icir_control.control.readout import Readout
 from icir_control.dynamics import Model
-from icir_control.errors import InvalidValueError, LawError, RefusedError
+from icir_control.errors import IcirError, InvalidValueError, LawError, RefusedError
 from icir_control.spatial import SE3, Force
 
 WRENCH_HOLD = 0.1
 """[s] of simulation time, after which a measured wrench counts no more."""
+
+
+_GOALS = {'joints': 'joint target', 'pose': 'target pose'}
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something that the user should hear of.
+
+    Attributes:
+        level: `info`, `warning` or `error`.
+        text: One sentence.
+        mode: The mode that it is about.
+        error: What went wrong; None where nothing did.
+    """
+
+    level: str
+    text: str
+    mode: str = ''
+    error: IcirError | None = None
 
 
 class Controller(Readout):
@@ -43,7 +64,7 @@ class Controller(Readout):
         self.config = config
         self._nv = model.nv
         # Where a configured mode cannot start, the arm is held up and its motion dies away.
-        self._resting = Mode('', '', Gravity(config.arm, {'damping_rate': 2.0}))
+        self._resting = Mode('', '', Gravity(config.arm, damping_rate=2.0))
         self._mode = self._resting
         self._started = False
         self._await_entry(0)
@@ -71,19 +92,53 @@ class Controller(Readout):
 
     # --- The tick -------------------------------------------------------------------------
 
-    def warm_up(self) -> None:
-        """Compile everything that a tick or a switch may call, so that none of them waits."""
+    def warm_up(
+        self,
+        progress: Callable[[int, int, str], None] | None = None,
+        start_helper: Callable[[], None] | None = None,
+    ) -> bool:
+        """Compile everything that a tick or a switch may call, so that none of them waits.
+
+        Args:
+            progress: Told how much is done, of how much, and what comes next, before each part
+                that has to be compiled; never where all lies on disk.
+            start_helper: Called as soon as anything is missing: it may have the laws compiled by
+                another process, in the order of the modes. Here they are taken from the last on.
+
+        Returns:
+            Whether anything had to be compiled.
+        """
         model = self.config.arm.model
-        scratch = Controller(model, self.config)
         q = np.clip(model.neutral(), model.lower_position_limit, model.upper_position_limit)
+        modes = [self._resting, *reversed([*self.config.modes.values()])]
+        missing: set[str] = set()
+        for done, mode in enumerate(modes):
+            part = f'mode {mode.name}' if mode.name else 'the control tick'
+
+            def announce(_: str, done: int = done, part: str = part) -> None:
+                if part not in missing:
+                    if start_helper is not None and not missing:
+                        start_helper()
+                    missing.add(part)
+                    if progress is not None:
+                        progress(done, len(modes), part)
+
+            with reporting(announce):
+                scratch = Controller(model, self.config)
+                scratch.restart(0.0, q, np.zeros(self._nv))
+                scratch.tick(0.0, q, np.zeros(self._nv))
+                # What somebody may ask for while the arm moves is compiled now, too.
+                _ = scratch.tool_error.vector, scratch.reference_pose.quaternion
+                scratch._engine.prepare(mode.law)
+                start = scratch._engine.start()
+                with suppress(RefusedError):
+                    scratch._plan(mode, start)
+        return bool(missing)
+
+    def compile_laws(self) -> None:
+        """Compile the laws of all modes, and what lets the joints follow a pose path."""
         for mode in self.config.modes.values():
-            scratch.restart(0.0, q, np.zeros(self._nv))
-            try:
-                scratch.select(mode.name)
-            except RefusedError:
-                continue
-        # What somebody may ask for while the arm moves is compiled now, too.
-        _ = scratch.tool_error.vector, scratch.reference_pose.quaternion
+            self._engine.prepare(mode.law)
 
     def restart(self, time: float, q: ArrayLike, v: ArrayLike) -> None:
         """Begin anew from a measured state, in the initial mode.
@@ -102,9 +157,10 @@ class Controller(Readout):
         start = engine.start(measured=True)
         initial = self.config.modes[self.config.initial_mode]
         try:
-            self._enter(initial, start, self._planned(initial, lambda law: law.plan(start)))
+            self._enter(initial, start, self._plan(initial, start))
         except RefusedError as error:
-            self._events.append(Event('error', f'{initial.name} cannot start: {error}'))
+            text = f'{initial.name} cannot start: {error}'
+            self._events.append(Event('error', text, initial.name, error))
             self._enter(self._resting, start, Plan())
 
     def tick(self, time: float, q: ArrayLike, v: ArrayLike) -> NDArray[np.float64]:
@@ -139,7 +195,8 @@ class Controller(Readout):
             try:
                 self.select(name)
             except RefusedError as error:
-                self._events.append(Event('error', f'scheduled mode {name} refused: {error}'))
+                text = f'scheduled mode {name} refused: {error}'
+                self._events.append(Event('error', text, name, error))
 
     def _await_entry(self, index: int) -> None:
         """Let an entry of the schedule, if there is one, be the next."""
@@ -159,10 +216,11 @@ class Controller(Readout):
             RefusedError: Unknown mode, no state yet, or a motion that cannot be; nothing changes.
         """
         if name not in self.config.modes:
-            raise RefusedError(f'unknown mode {name!r}; valid: {", ".join(self.config.modes)}')
+            valid = ', '.join(self.config.modes)
+            raise RefusedError(f'unknown mode {name!r}; valid: {valid}', reason='unknown_mode')
         self._require_start()
         mode, start = self.config.modes[name], self._engine.start()
-        self._enter(mode, start, self._planned(mode, lambda law: law.plan(start)))
+        self._enter(mode, start, self._plan(mode, start))
 
     def set_target_joints(self, q: ArrayLike) -> None:
         """Send the running mode to another posture.
@@ -177,7 +235,7 @@ class Controller(Readout):
         goal = np.asarray(q, dtype=float)
         if goal.shape != (self._nv,) or not np.isfinite(goal).all():
             raise InvalidValueError('target joints', q, f'{self._nv} finite numbers')
-        self._require_start()
+        self._require_goal('joints')
         start = self._engine.start()
         plan = self._planned(self._mode, lambda law: law.plan_joints(start, goal))
         self._enter(self._mode, start, plan)
@@ -188,7 +246,7 @@ class Controller(Readout):
         Raises:
             RefusedError: The mode takes no pose, or cannot reach this one; nothing changes.
         """
-        self._require_start()
+        self._require_goal('pose')
         start = self._engine.start(keep_pose=True)
         goal = self.config.arm.T_world_base @ T_base_tool
         plan = self._planned(self._mode, lambda law: law.plan_pose(start, goal))
@@ -214,14 +272,26 @@ class Controller(Readout):
         self.config = self._engine.config = self.config.updated(changes)
         self._mode = self.config.modes.get(self._mode.name, self._resting)
         try:
-            with guarded(type(self._mode.law), 'write'):
-                self._engine.write_figures(self._mode.law)
+            self._engine.take_parameters(self._mode.law)
         except LawError as error:
             self._give_up(error)
 
     def _require_start(self) -> None:
         if not self._started:
-            raise RefusedError('no state of the arm has arrived yet')
+            raise RefusedError('no state of the arm has arrived yet', reason='no_state')
+
+    def _require_goal(self, goal: str) -> None:
+        self._require_start()
+        if goal not in self._mode.law.accepts:
+            able = [name for name, mode in self.config.modes.items() if goal in mode.law.accepts]
+            raise RefusedError(
+                f'mode {self.mode} takes no {_GOALS[goal]}; modes that do: '
+                f'{", ".join(able) or "(none)"}',
+                reason='no_target',
+            )
+
+    def _plan(self, mode: Mode, start: Start) -> Plan:
+        return self._planned(mode, lambda law: law.plan(start))
 
     def _planned(self, mode: Mode, plan: Callable[[Law], Plan]) -> Plan:
         """Return the plan that a mode's law makes.
@@ -238,19 +308,19 @@ class Controller(Readout):
 
     def _enter(self, mode: Mode, start: Start, plan: Plan) -> None:
         try:
-            with guarded(type(mode.law), 'write'):
+            with guarded(type(mode.law), 'acceleration'):
                 self._engine.install(mode.law, start, plan)
         except LawError:
             self._rest()
             raise
         self._mode = mode
         if plan.note:
-            self._events.append(Event('info', f'{mode.name}: {plan.note}'))
+            self._events.append(Event('info', f'{mode.name}: {plan.note}', mode.name))
 
     def _give_up(self, error: LawError) -> None:
         """Leave a mode whose law has failed."""
         words = f'mode {self._mode.name} has ended, the arm is only held up: {error}'
-        self._events.append(Event('error', words))
+        self._events.append(Event('error', words, self._mode.name, error))
         self._rest()
 
     def _rest(self) -> None:

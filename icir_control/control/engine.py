@@ -1,34 +1,36 @@
-"""The engine: the memory of a tick, and the compiled calls that work on it."""
+"""The engine: one law on the memory of a tick, compiled or in Python."""
+
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from icir_control.compiled import JIT_DISABLED, machine_code
 from icir_control.control.config import ControllerConfig
-from icir_control.control.decomposition import torque_terms
-from icir_control.control.guard import guarded
-from icir_control.control.kernels.record import (
+from icir_control.control.kernels.memory import (
     ACTUATE,
     ADVANCE,
-    CUSTOM,
-    FEED_FORWARD,
     JOINT_PATH,
     NO_PATH,
     POSE_PATH,
     PREPARE,
     SENSE,
-    START_PATH,
     STEP,
-    TASK,
     TICK,
+    TICK_LAYOUT,
     as_placement,
-    change_period,
-    install_path,
-    install_start,
-    settle_gains,
+    as_pose,
 )
-from icir_control.control.law import Law, Plan, Start, Tick
+from icir_control.control.kernels.structs import JOINTS, Layout
+from icir_control.control.law import Law, Plan, Start, Tick, guarded
+from icir_control.control.workspace import Workspace
 from icir_control.errors import LawError
+from icir_control.parameter import PER_JOINT, parameters_of
 from icir_control.spatial import SE3, Motion
+
+GAIN_TIME = 0.02
+"""[s] In which a gain goes 63 % of the way to a new value, so that the torque does not jump."""
 
 _SAME_TIME = 1e-10  # s, far below the nanosecond that stamps count
 
@@ -37,28 +39,34 @@ class Engine:
     """Runs the law that is installed; knows nothing of modes.
 
     Attributes:
-        config: Figures beside those of the law.
-        record: Fields of the record, views into its memory.
+        config: Parameters beside those of the law.
+        arm: The arm.
+        memory: Record of what the controller keeps from tick to tick.
+        tick_record: Record of what a law sees.
         time: Of the last measured state [s].
+        q: (nv,) position at the last measured state, or predicted over the delay [rad or m].
+        v: (nv,) its velocity [rad/s or m/s].
         looks_beyond: Whether `look_beyond` has work to do.
     """
 
     def __init__(self, config: ControllerConfig) -> None:
-        """Prepare the memory; nothing is compiled yet."""
+        """Prepare the memory."""
         self.config = config
         self.arm = config.arm
         self.time = 0.0
-        self._workspace = workspace = self.arm.new_workspace()
-        self.record = workspace.record
-        self.q: NDArray[np.float64] = workspace.q
-        self.v: NDArray[np.float64] = workspace.v
-        self._state = workspace.state
+        self._workspace = workspace = Workspace(self.arm.model, self.arm.frame)
+        self.memory = workspace.memory
+        self.tick_record = workspace.tick
+        self.q, self.v = workspace.q, workspace.v
+        self._tick = Tick(workspace.tick)
         self._period = np.nan
         self._answered = False
-        self._law: Law | None = None
-        self._in_python = False
-        self.looks_beyond = False
+        self._law: Law = Law(self.arm)
+        self._law_array: Any = None
+        self._in_python: Callable[[], Any] | None = None
+        self._ramps: list[tuple[NDArray[np.float64], NDArray[np.float64]]] = []
         self._wrench_until = np.inf
+        self.looks_beyond = False
 
     # --- Before and during a tick ---------------------------------------------------------
 
@@ -72,20 +80,20 @@ class Engine:
         if time > self._wrench_until:
             self.take_wrench(np.zeros(6), np.inf)
         self._answered = False
-        self._state[0] = self.time = time
-        self._workspace.take_state(q, v)
+        self.time = time
+        self._workspace.take_state(time, q, v)
 
     def _note_step(self, step: float) -> None:
         """Take note of a step of time [s] that is not the period, or of the first one."""
         if step > 0.0 and not step >= self._period:  # also while the period is not a number
             self._period = step
-            change_period(self.record, step)
+            self._workspace.change_period(step)
         elif step > 1.5 * self._period:
-            self.record.observing = 0
+            self.memory.observing = 0
 
     def take_wrench(self, wrench: NDArray[np.float64], until: float) -> None:
         """Take a measured wrench (6,) on the tool, in its axes, until a time [s]."""
-        self.record.measured_wrench[:] = wrench
+        self.tick_record.measured_wrench[:] = wrench
         self._wrench_until = until
 
     def begin(self, time: float, q: ArrayLike, v: ArrayLike) -> None:
@@ -94,16 +102,17 @@ class Engine:
         The next step of time tells the period; until then the last one stands. The time since
         the last start is none.
         """
-        record = self.record
+        memory = self.memory
+        memory.acceleration_limit[:] = self.arm.acceleration_limit
         self.time, self._period = time, np.nan
         self.measure(time, q, v)
         self.take_wrench(np.zeros(6), np.inf)
-        record.observing = record.has_torque = 0
-        record.disturbance[:] = record.compensation[:] = record.learnt_at_rest[:] = 0.0
-        record.path = NO_PATH
+        memory.observing = memory.has_torque = 0
+        memory.disturbance[:] = memory.compensation[:] = memory.disturbance_at_rest[:] = 0.0
+        memory.path = NO_PATH
         self._workspace.run(SENSE)
         # The bridge bears the arm until the first command arrives at the motors.
-        record.pending[:] = self._workspace.data.nle
+        memory.delayed_torque[:] = self._workspace.data.nle
 
     def look_beyond(self) -> None:
         """Observe the last period, and predict over the delay."""
@@ -113,74 +122,118 @@ class Engine:
         """Compute the torque of the installed law for the state that was measured.
 
         Raises:
-            LawError: A law in Python failed; there is no torque yet.
+            LawError: The law failed; there is no torque yet.
         """
-        if self._in_python:
-            self._python_tick()
+        if self._ramps:
+            self._ramp()
+        if self._in_python is None:
+            try:
+                failed = self._workspace.run(TICK)
+            except Exception:  # the compiled law's; seldom, and the guard costs a microsecond
+                with guarded(type(self._law), 'acceleration'):
+                    raise
+            if failed:
+                with guarded(type(self._law), 'acceleration'):
+                    self._refuse(np.asarray(type(self._law).acceleration(self._law, self._tick)))
         else:
-            self._workspace.run(TICK)
+            self._workspace.run(SENSE)
+            with guarded(type(self._law), 'acceleration'):
+                answer = np.asarray(self._in_python(), dtype=float)
+            ddq = self.memory.acceleration
+            if answer.shape != ddq.shape or not np.isfinite(answer).all():
+                self._refuse(answer)
+            ddq[:] = answer
+            self._workspace.run(ACTUATE)
         self._answered = True
 
-    def _python_tick(self) -> None:
-        workspace, record = self._workspace, self.record
-        workspace.run(SENSE)
-        view = Tick(
-            time=float(workspace.state[0]),
-            q=self.q,
-            v=self.v,
-            M=workspace.data.M,
-            nle=workspace.data.nle,
-            pose=record.pose,
-            jacobian=record.jacobian,
-            drift=record.drift,
-            position_reference=record.q_reference,
-            velocity_reference=record.v_reference,
-            acceleration_reference=record.a_reference,
-            pose_reference=record.pose_reference,
-            twist_reference=record.twist_reference,
-            frame_acceleration_reference=record.acceleration_reference,
-        )
+    def _refuse(self, answer: NDArray[np.float64]) -> None:
         kind = type(self._law)
-        with guarded(kind, 'acceleration'):
-            answer = np.asarray(self._law.acceleration(view), dtype=float)
-        if answer.shape != record.acceleration.shape or not np.isfinite(answer).all():
-            raise LawError(
-                f'{kind.__module__}:{kind.__qualname__}',
-                f'acceleration: it returned {answer.tolist()}; expected'
-                f' {len(record.acceleration)} finite numbers',
-            )
-        record.acceleration[:] = answer
-        workspace.run(ACTUATE)
+        raise LawError(
+            f'{kind.__module__}:{kind.__qualname__}',
+            f'acceleration: it returned {answer.tolist()}; expected {self.arm.nv} finite numbers',
+        )
 
     # --- What it runs ---------------------------------------------------------------------
 
     def install(self, law: Law, start: Start, plan: Plan) -> None:
         """Run a law from a start along its plan."""
-        self.write_figures(law)
-        settle_gains(self.record)
-        install_path(self.record, plan.path)
-        install_start(self.record, start.time, start.q, start.v)
-        if self.has_joint_reference:
-            self._workspace.run(START_PATH)
+        self.prepare(law)
+        self.take_parameters(law)
+        for value, goal in self._ramps:
+            value[:] = goal
+        self._ramps.clear()
+        memory = self.memory
+        # Without a path there is nothing to be held to.
+        memory.tracks = law.TRACKS and plan.path is not None
+        self._workspace.install_path(plan.path)
+        memory.joints_follow = memory.tracks and memory.path == POSE_PATH
+        named = type(law).acceleration.__code__.co_names
+        memory.needs_twist = self._in_python is not None or 'twist_reference' in named
+        if memory.joints_follow:
+            self._workspace.prepare_to_follow()
+        self._workspace.install_start(start.time, start.q, start.v)
+        self.tick_record.pose_reference[:] = as_pose(start.pose)
 
-    def write_figures(self, law: Law) -> None:
-        """Take over the figures of the configuration and of the law that runs."""
-        record, config = self.record, self.config
+    def prepare(self, law: Law) -> None:
+        """Make the struct of a law's numbers, and find or make its machine code."""
+        acceleration = type(law).acceleration
+        is_compiled = getattr(acceleration, 'is_compiled', False)
+        values = _numbers_of(law) if is_compiled else {}
+        layout = _layout_of(law, values)
+        self._law, self._law_array = law, layout.new(self.arm.nv)
+        self._in_python = None
+        if not is_compiled:
+            self._in_python = lambda: self._law.acceleration(self._tick)
+        elif JIT_DISABLED:
+            struct = self._law_array[0]
+            self._in_python = lambda: acceleration(struct, self._tick)
+        else:
+            self.memory.law_function = _machine_code(acceleration, layout)
+            self.memory.law = self._law_array.ctypes.data
+        if law.TRACKS and law.FOLLOWS == 'pose':
+            self._workspace.prepare_to_follow()
+
+    def take_parameters(self, law: Law) -> None:
+        """Take over the parameters of the configuration and of the law that runs.
+
+        Gains, and the law's other numbers, go to new values little by little.
+        """
+        memory, tick, values = self.memory, self.tick_record, self.config.values
         self._law = law
-        self._in_python = law.CODE == CUSTOM
-        record.law = law.CODE
-        record.feeds_back = law.TRACKS
-        record.delay = config.delay_steps
-        record.observer_gain = config.observer_gain
+        memory.delay = values.predictor.delay_steps
+        memory.observer_gain = values.observer.gain
         # An observer that is switched off has yet to let go of what it has learnt.
-        learnt = record.compensation.any() or record.disturbance.any()
-        self.looks_beyond = bool(learnt or config.observer_gain > 0.0 or config.delay_steps > 0)
-        record.torque_rate_limit[:] = config.torque_rate_limit
-        record.speed_scale = config.speed_scale
-        record.position_margin = config.position_margin
-        record.feed_forward = FEED_FORWARD.index('matched')
-        config.gains.write(record)
-        law.write(record)
+        learnt = memory.compensation.any() or memory.disturbance.any()
+        self.looks_beyond = bool(learnt or memory.observer_gain > 0.0 or memory.delay > 0)
+        memory.torque_rate_limit[:] = self.config.torque_rate_limit
+        memory.speed_scale = values.speed_scale
+        memory.position_margin = values.limits.position_margin
+        self._workspace.install_following(law.following)
+        joint_kp, joint_kd = self.config.joint_gains
+        task_kp, task_kd = self.config.task_gains
+        self._ramps = [
+            (tick.joint_kp, joint_kp),
+            (tick.joint_kd, joint_kd),
+            (tick.task_kp, task_kp),
+            (tick.task_kd, task_kd),
+        ]
+        if getattr(type(law).acceleration, 'is_compiled', False):
+            for name, number in _numbers_of(law).items():
+                field = self._law_array[name]
+                if field.dtype == float:
+                    goal = np.asarray(number, dtype=float)
+                    self._ramps.append((field[0] if field.ndim > 1 else field, goal))
+                else:
+                    field[0] = number
+
+    def _ramp(self) -> None:
+        share = min(self.tick_record.period / GAIN_TIME, 1.0)
+        for value, goal in self._ramps:
+            value += share * (goal - value)
+        if all(np.allclose(value, goal, rtol=1e-12, atol=1e-12) for value, goal in self._ramps):
+            for value, goal in self._ramps:
+                value[...] = goal
+            self._ramps.clear()
 
     def start(self, *, measured: bool = False, keep_pose: bool = False) -> Start:
         """Return where a next motion begins: on the reference, if the arm is held to it.
@@ -193,31 +246,37 @@ class Engine:
             keep_pose: Begin at the pose of the reference also where the arm only leans on it.
         """
         ahead = self._workspace.copy()
-        record = ahead.record
+        memory, tick = ahead.memory, ahead.tick
         if self._answered:
             ahead.run(STEP)
         ahead.run(ADVANCE)
-        if self._law is not None and self._law.TRACKS and not measured:
-            q, v = record.q_reference, record.v_reference
+        time, period = float(tick.time), float(tick.period)
+        if memory.tracks and not measured:
+            q, v = tick.position_reference, tick.velocity_reference
         else:
             q, v = ahead.q, ahead.v
-        time = float(ahead.state[0])
-        if keep_pose and record.path == POSE_PATH:
-            pose, nu = as_placement(record.pose_reference), record.twist_reference
-            return Start(time, q, v, pose, Motion(nu[:3], nu[3:]), record.period)
-        return Start(time, q, v, *self.arm.motion(q, v), record.period)
+        if keep_pose and memory.path == POSE_PATH:
+            nu = tick.twist_reference
+            pose = as_placement(tick.pose_reference)
+            return Start(time, q, v, pose, Motion(nu[:3], nu[3:]), period)
+        return Start(time, q, v, *self.arm.motion(q, v), period)
 
     # --- Results of the last tick ---------------------------------------------------------
 
     @property
+    def has_joint_reference(self) -> bool:
+        """Whether the running law has a reference for the joints."""
+        return bool(self.memory.path == JOINT_PATH or self.memory.joints_follow)
+
+    @property
     def position_reference(self) -> NDArray[np.float64]:
         """(nv,) where the arm should be; where it is, in a law without a joint reference."""
-        return self.record.q_reference if self.has_joint_reference else self.q
+        return self.tick_record.position_reference if self.has_joint_reference else self.q
 
     @property
     def velocity_reference(self) -> NDArray[np.float64]:
         """(nv,) how it should move; how it moves, in a law without a joint reference."""
-        return self.record.v_reference if self.has_joint_reference else self.v
+        return self.tick_record.velocity_reference if self.has_joint_reference else self.v
 
     @property
     def current_pose(self) -> SE3:
@@ -227,19 +286,47 @@ class Engine:
     @property
     def reference_pose(self) -> SE3:
         """T_base_tool that the end effector should have; what it has, where there is none."""
-        if self.record.path == POSE_PATH:
-            T_world_tool = as_placement(self.record.pose_reference)
+        if self.memory.path == POSE_PATH:
+            T_world_tool = as_placement(self.tick_record.pose_reference)
         else:
             T_world_tool = self.arm.placement(self.position_reference)
         return self.arm.T_world_base.inverse() @ T_world_tool
 
     @property
-    def torque_terms(self) -> dict[str, NDArray[np.float64]]:
-        """The parts of the torque by name, each (nv,)."""
-        data = self._workspace.data
-        return torque_terms(self.record, data.M, data.nle, data.g)
+    def gravity_torque(self) -> NDArray[np.float64]:
+        """(nv,) at the last state [N m or N]."""
+        return self._workspace.data.g
 
-    @property
-    def has_joint_reference(self) -> bool:
-        """Whether the running law has a reference for the joints."""
-        return self.record.path == JOINT_PATH or self.record.law == TASK
+
+def _numbers_of(law: Law) -> dict[str, Any]:
+    """Return what a compiled acceleration sees of a law, by name.
+
+    These are the numbers, bools and arrays that its text names, but for parameters of any length,
+    whose shape would change the type: `__post_init__` brings those into arrays of fixed shape.
+    """
+    declared = parameters_of(type(law))
+    numbers = {}
+    for name in type(law).acceleration.__code__.co_names:
+        one, value = declared.get(name), vars(law).get(name)
+        if one is not None and one.kind == 'float_array' and (one.may_be_empty or not one.length):
+            continue
+        is_array = isinstance(value, np.ndarray) and value.dtype == float
+        if is_array or isinstance(value, bool | int | float):
+            numbers[name] = value
+    return numbers
+
+
+def _layout_of(law: Law, numbers: dict[str, Any]) -> Layout:
+    declared = parameters_of(type(law))
+    shapes: dict[str, tuple[int | str, ...]] = {}
+    for name, value in numbers.items():
+        if not isinstance(value, bool | int):
+            per_joint = name in declared and declared[name].length == PER_JOINT
+            shapes[name] = (JOINTS,) if per_joint else np.shape(value)
+    return Layout(shapes, tuple(name for name in numbers if name not in shapes))
+
+
+def _machine_code(acceleration: Callable[..., Any], layout: Layout) -> int:
+    from icir_control.control.kernels.struct_types import StructType
+
+    return machine_code(acceleration, StructType(layout), StructType(TICK_LAYOUT))

@@ -1,18 +1,23 @@
-"""What a law is: figures that a user sets, a plan for its reference, a desired acceleration."""
+"""What a law is: parameters that a user sets, a plan for its reference, a desired acceleration."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, ClassVar
+import inspect
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, TypeVar, dataclass_transform, get_origin
 
 import numpy as np
 from numpy.typing import NDArray
 
 from icir_control.control.arm import Arm
-from icir_control.control.figure import Figure
-from icir_control.control.kernels.record import CUSTOM
-from icir_control.errors import RefusedError
+from icir_control.control.workspace import Following
+from icir_control.errors import IcirError, LawError, RefusedError
+from icir_control.parameter import parameter
 from icir_control.spatial import SE3, Motion
 from icir_control.trajectory import JointTrajectory, SE3Trajectory
+
+Method = TypeVar('Method', bound=Callable[..., Any])
 
 
 @dataclass(frozen=True)
@@ -42,40 +47,52 @@ class Plan:
 
     Attributes:
         path: What its reference follows; None where it has none.
+        duration: Time that the motion takes [s]; 0 where there is none.
         note: What the user should know, such as a motion that was lengthened; empty for nothing.
     """
 
     path: JointTrajectory | SE3Trajectory | None = None
+    duration: float = 0.0
     note: str = ''
 
 
-@dataclass(frozen=True)
 class Tick:
-    """What a law in Python sees at a tick; arrays are views, valid until the next tick.
+    """What a law sees at a tick; arrays are views, valid until the next tick.
 
     Attributes:
         time: [s].
+        period: Between two ticks [s].
         q: (nv,) [rad or m].
         v: (nv,) [rad/s or m/s].
         M: (nv, nv) inertia matrix.
         nle: (nv,) bias torque [N m or N].
         pose: (4, 3) of the end effector in the world, rows 0-2 rotation, row 3 position [m].
+        twist: (6,) of the same, LOCAL, linear first.
         jacobian: (6, nv) of the end effector, LOCAL, linear rows first.
         drift: (6,) its classical acceleration at ddq = 0, LOCAL.
-        position_reference: (nv,) where the law's plan is a joint path.
-        velocity_reference: (nv,) of the same.
+        smallest_singular_value: Of the Jacobian, metres and radians mixed.
+        position_reference: (nv,) where the law's plan is a joint path, or a pose path that the
+            joints follow because the law tracks.
+        velocity_reference: (nv,) of the same, matched to the plant's integrator.
         acceleration_reference: (nv,) of the same.
         pose_reference: (4, 3) where the law's plan is a pose path.
         twist_reference: (6,) of the same, LOCAL.
         frame_acceleration_reference: (6,) of the same, classical, LOCAL.
+        joint_kp: (nv,) [1/s^2], the configured `joint_gains`.
+        joint_kd: (nv,) [1/s].
+        task_kp: (6,) [1/s^2], the configured `task_gains`.
+        task_kd: (6,) [1/s].
+        measured_wrench: (6,) on the end effector, LOCAL; zero where none is measured.
+        wrench: (6,) out: what the arm exerts at the end effector beside its acceleration, LOCAL;
+            zero unless the law writes it.
     """
 
-    time: float
     q: NDArray[np.float64]
     v: NDArray[np.float64]
     M: NDArray[np.float64]
     nle: NDArray[np.float64]
     pose: NDArray[np.float64]
+    twist: NDArray[np.float64]
     jacobian: NDArray[np.float64]
     drift: NDArray[np.float64]
     position_reference: NDArray[np.float64]
@@ -84,39 +101,96 @@ class Tick:
     pose_reference: NDArray[np.float64]
     twist_reference: NDArray[np.float64]
     frame_acceleration_reference: NDArray[np.float64]
+    joint_kp: NDArray[np.float64]
+    joint_kd: NDArray[np.float64]
+    task_kp: NDArray[np.float64]
+    task_kd: NDArray[np.float64]
+    measured_wrench: NDArray[np.float64]
+    wrench: NDArray[np.float64]
+
+    def __init__(self, record: Any) -> None:
+        """Look at the memory of a tick, a record of `TICK_LAYOUT`."""
+        self._record = record
+        for name in record.dtype.names:
+            if record[name].shape:
+                setattr(self, name, record[name])
+
+    @property
+    def time(self) -> float:
+        """[s]."""
+        return float(self._record.time)
+
+    @property
+    def period(self) -> float:
+        """Between two ticks [s]."""
+        return float(self._record.period)
+
+    @property
+    def smallest_singular_value(self) -> float:
+        """Of the Jacobian, metres and radians mixed."""
+        return float(self._record.smallest_singular_value)
 
 
+def compiled(acceleration: Method) -> Method:
+    """Let a law's `acceleration` be compiled, as a decorator.
+
+    Its `self` is then not the law but a struct of those of the law's numbers, bools and arrays of
+    fixed length that the text names: parameters, and what `__post_init__` has made of them. The
+    text may use numpy and kernels, and must return a new (nv,) array.
+    """
+    acceleration.is_compiled = True  # type: ignore[attr-defined]
+    return acceleration
+
+
+@dataclass_transform(kw_only_default=True, field_specifiers=(parameter,))
+@dataclass(eq=False)
 class Law:
-    """Base of all laws: those of the package are compiled, a user's may be Python.
+    """Base of all laws.
 
-    A subclass names its figures, checks them, plans where its reference goes when the mode is
-    entered, and either writes its figures into the record for the kernel named by `CODE`, or
-    overrides `acceleration`.
+    A subclass declares its parameters as fields, checks them in `__post_init__`, plans where its
+    reference goes when the mode is entered, and says which acceleration the joints should have.
 
     Attributes:
-        FIGURES: What a mode of this law can set.
-        CODE: Its kernel; CUSTOM for a law in Python.
-        TRACKS: Whether the arm is held to the reference, so that the next law starts from it.
+        TRACKS: Whether the arm is held to the reference: the next law then starts from it, the
+            joints follow a pose path, and the observer may cancel a disturbance.
+        FOLLOWS: What its plan's path is: `nothing`, `joints` or `pose`.
+        METRICS: What of it is worth measuring, by the names of the demo's metrics.
+        arm: The arm that it runs on.
     """
 
-    FIGURES: ClassVar[tuple[Figure, ...]] = ()
-    CODE: ClassVar[int] = CUSTOM
     TRACKS: ClassVar[bool] = False
+    FOLLOWS: ClassVar[str] = 'nothing'
+    METRICS: ClassVar[tuple[str, ...]] = ()
 
-    def __init__(self, arm: Arm, figures: Mapping[str, Any]) -> None:
-        """Keep the arm and the checked values of the figures; arrays are (n,) float64.
+    arm: Arm
 
-        Raises:
-            ConfigurationError: Figures that are each valid but not together, or not on this arm.
-        """
-        self.arm = arm
-        self.figures = dict(figures)
+    def __init_subclass__(cls) -> None:
+        """Make the subclass a dataclass of its parameters."""
+        super().__init_subclass__()
+        for name, annotation in inspect.get_annotations(cls).items():
+            # What is only annotated is a plain attribute, and nothing that must be given.
+            if name not in vars(cls) and not _is_class_variable(annotation):
+                setattr(cls, name, field(init=False, repr=False))
+        dataclass(eq=False)(cls)
+
+    @property
+    def accepts(self) -> tuple[str, ...]:
+        """Which goals it takes while it runs, of `joints` and `pose`."""
+        kind = type(self)
+        goals = {'joints': kind.plan_joints is not Law.plan_joints}
+        goals['pose'] = kind.plan_pose is not Law.plan_pose
+        return tuple(goal for goal, taken in goals.items() if taken)
+
+    @property
+    def following(self) -> Following:
+        """How the joints follow its pose path, if it tracks one."""
+        return Following()
 
     def plan(self, start: Start) -> Plan:
         """Return where the reference goes from a start.
 
         Raises:
-            RefusedError: The law cannot run from there; the message is the reason.
+            RefusedError: The law cannot run from there, and why.
         """
         del start
         return Plan()
@@ -128,7 +202,7 @@ class Law:
             RefusedError: The law has no joint goal, or not this one.
         """
         del start, goal
-        raise RefusedError('the running mode takes no joint target; a mode of law joint does')
+        raise RefusedError('the running mode takes no joint target', reason='no_target')
 
     def plan_pose(self, start: Start, goal: SE3) -> Plan:
         """Return how the reference goes to a pose (T_world_tool) given while the law runs.
@@ -137,17 +211,40 @@ class Law:
             RefusedError: The law has no pose as its goal, or cannot reach this one.
         """
         del start, goal
-        raise RefusedError(
-            'the running mode takes no target pose; modes of law task and impedance do'
-        )
-
-    def write(self, record: np.record) -> None:
-        """Write the figures into the record, for the kernel; a law in Python has no need to."""
-        del record
+        raise RefusedError('the running mode takes no target pose', reason='no_target')
 
     def acceleration(self, tick: Tick) -> NDArray[np.float64]:
-        """Return the desired joint acceleration (nv,); called for laws with CODE == CUSTOM alone.
+        """Return the desired joint acceleration (nv,); the torque is M ddq + nle + J^T wrench.
 
-        The torque is M ddq + nle. Without an override the arm is held up and left alone.
+        Without an override the arm is held up and left alone.
         """
         return np.zeros(len(tick.q))
+
+
+def _is_class_variable(annotation: Any) -> bool:
+    return annotation is ClassVar or get_origin(annotation) is ClassVar
+
+
+@contextmanager
+def guarded(law: type[Law], method: str) -> Iterator[None]:
+    """Turn what a law's method raises, unless it is an error of ours, into a `LawError`.
+
+    A law can be a user's own code: it may raise anything, and an arm hangs on it.
+
+    Args:
+        law: The class.
+        method: What is called, for the message.
+
+    Raises:
+        LawError: Says which law failed, where and why.
+    """
+    try:
+        yield
+    except IcirError:
+        raise
+    except Exception as error:
+        place = traceback.extract_tb(error.__traceback__)[-1]
+        raise LawError(
+            f'{law.__module__}:{law.__qualname__}',
+            f'{method}: {type(error).__name__}: {error} ({place.filename}, line {place.lineno})',
+        ) from error

@@ -4,18 +4,54 @@ import numpy as np
 from numpy.typing import NDArray
 
 from icir_control.control.arm import Arm
-from icir_control.control.kernels.record import REHEARSE, TASK, install_path, install_start
-from icir_control.control.kernels.rehearsal import ARRIVED, OUTSIDE
+from icir_control.control.kernels.reference import ARRIVED, OUTSIDE
 from icir_control.control.law import Plan, Start
-from icir_control.errors import RefusedError
+from icir_control.control.workspace import Following, Workspace
+from icir_control.errors import OutOfReachError, PositionLimitError, SingularityError
+from icir_control.parameter import parameter
 from icir_control.spatial import SE3
-from icir_control.trajectory import JointTrajectory, SE3Trajectory
+from icir_control.trajectory import PROFILES, JointTrajectory, SE3Trajectory
 
 SAMPLES = 201
 """Of a path, to look for limits: every 10 ms of a motion of 2 s."""
 
 VELOCITY_SHARE = 0.9999
 """Of a velocity limit that a motion may take: between two samples it is a little faster."""
+
+REST_RATE = 2.0
+"""[1/s] Where the tool's motion leaves joints free, their own dies away at this rate."""
+
+# Parameters that several laws have.
+DURATION: float = parameter(
+    2.0,
+    's',
+    'time that the motion takes; more where a joint would be too fast',
+    lower=0.01,
+    upper=600.0,
+)
+PROFILE: str = parameter('cubic', '', 'shape of the motion over time', choices=tuple(PROFILES))
+SINGULARITY_THRESHOLD: float = parameter(
+    0.02,
+    '',
+    'smallest singular value of the end-effector Jacobian below which it is damped, and at which '
+    'no motion of the tool starts',
+    lower=1e-6,
+    upper=1.0,
+)
+SINGULARITY_DAMPING: float = parameter(
+    0.1,
+    '',
+    'damping of the inverse at a singularity; exactly 0 above the threshold',
+    lower=0.0,
+    upper=10.0,
+)
+STOP_TIME: float = parameter(
+    0.5,
+    's',
+    'time in which a motion that the mode is entered with comes to rest',
+    lower=0.01,
+    upper=10.0,
+)
 
 
 def plan_joint_motion(
@@ -31,11 +67,9 @@ def plan_joint_motion(
         profile: `cubic` or `quintic`.
 
     Raises:
-        RefusedError: A goal, or a way to it, outside the position limits.
+        PositionLimitError: A goal, or a way to it, outside the position limits.
     """
-    outside = arm.outside_limits(goal)
-    if outside:
-        raise RefusedError(f'the goal has {outside}')
+    arm.check_limits('the goal', goal)
     # A start faster than a limit cannot be helped by more time: its speed is then the limit.
     limit = np.maximum(VELOCITY_SHARE * arm.model.velocity_limit, np.abs(start.v))
     seconds, note = duration, ''
@@ -55,18 +89,13 @@ def plan_joint_motion(
             f'the motion takes {seconds:.3g} s instead of {duration:g} s: '
             f'{arm.model.joint_names[worst]} would have been over its velocity limit'
         )
-    _check_position_limits(arm, samples, start)
-    return Plan(path, note)
+    for k, sample in enumerate(samples):
+        arm.check_limits(f'the path, {k / (SAMPLES - 1):.0%} of the way,', sample, start.q)
+    return Plan(path, seconds, note)
 
 
 def plan_pose_motion(
-    arm: Arm,
-    start: Start,
-    goal: SE3,
-    duration: float,
-    profile: str,
-    singularity: float,
-    singularity_damping: float,
+    arm: Arm, start: Start, goal: SE3, duration: float, profile: str, following: Following
 ) -> Plan:
     """Plan a straight motion of the end effector to rest at a goal.
 
@@ -78,70 +107,45 @@ def plan_pose_motion(
         goal: T_world_tool.
         duration: [s]; the motion takes longer where the joints cannot keep up.
         profile: `cubic` or `quintic`.
-        singularity: Smallest singular value of the Jacobian below which the inverse is damped,
-            and below which no motion starts.
-        singularity_damping: Its damping.
+        following: How the joints follow the path.
 
     Raises:
-        RefusedError: A start in a singularity, a goal out of reach, or a way past a joint limit.
+        SingularityError: A start in a singularity.
+        PositionLimitError: A way past a joint limit.
+        OutOfReachError: A goal out of reach.
     """
     path = SE3Trajectory.to_rest(
         start.time, duration, start.pose, start.twist, goal, profile=profile
     )
-    workspace = arm.new_workspace()
-    record = workspace.record
-    record.law, record.period = TASK, start.period
-    record.singularity, record.singularity_damping = singularity, singularity_damping
-    record.lowest[:] = np.minimum(arm.model.lower_position_limit, start.q)
-    record.highest[:] = np.maximum(arm.model.upper_position_limit, start.q)
-    install_path(record, path)
-    install_start(record, start.time, start.q, start.v)
     least = arm.smallest_singular_value(start.q)
-    if not least >= singularity:
-        raise RefusedError(
-            'the path starts too near a singularity: smallest singular value of the Jacobian '
-            f'{least:.2g}, at least {singularity:g} is needed; move the joints first'
-        )
-    workspace.run(REHEARSE)
-    share = min(record.path_time / duration, 1.0)
-    return Plan(path, _judge(arm, record.outcome, duration, share))
-
-
-def _judge(arm: Arm, outcome: NDArray[np.float64], expected: float, share: float) -> str:
-    """Return a note on a rehearsal that succeeds; refuse the motion of one that does not."""
-    ending, joint, place, seconds, least, left = outcome
+    if not least >= following.singularity_threshold:
+        raise SingularityError(least, following.singularity_threshold)
+    model, workspace = arm.model, Workspace(arm.model, arm.frame)
+    memory = workspace.memory
+    memory.acceleration_limit[:] = arm.acceleration_limit
+    workspace.tick.period = start.period
+    memory.lowest[:] = np.minimum(model.lower_position_limit, start.q)
+    memory.highest[:] = np.maximum(model.upper_position_limit, start.q)
+    workspace.install_path(path)
+    workspace.install_following(following)
+    workspace.install_start(start.time, start.q, start.v)
+    workspace.rehearse()
+    ending, joint, place, seconds, least, left = memory.outcome.tolist()
     if ending == OUTSIDE:
         i = int(joint)
-        model = arm.model
-        raise RefusedError(
-            f'the path leaves the limits of {model.joint_names[i]} '
-            f'[{model.lower_position_limit[i]:.4g}, {model.upper_position_limit[i]:.4g}] '
-            f'after {seconds:.2g} s, at {place:.4g}'
+        raise PositionLimitError(
+            f'the path, after {seconds:.2g} s,',
+            model.joint_names[i],
+            place,
+            float(model.lower_position_limit[i]),
+            float(model.upper_position_limit[i]),
         )
     if ending != ARRIVED:
-        raise RefusedError(
-            f'the goal is out of reach: the arm gets stuck at {share:.0%} of the motion, with '
-            f'{left:.2g} m or rad between tool and path; smallest singular value of the '
-            f'Jacobian on the way {least:.2g}'
-        )
-    if seconds <= 1.02 * expected + 0.02:
-        return ''
-    return (
-        f'the motion takes {seconds:.3g} s instead of {expected:.3g} s: the joints would have '
+        raise OutOfReachError(min(float(memory.path_time) / duration, 1.0), left, least)
+    if seconds <= 1.02 * duration + 0.02:
+        return Plan(path, duration)
+    note = (
+        f'the motion takes {seconds:.3g} s instead of {duration:.3g} s: the joints would have '
         f'been over their limits (smallest singular value on the way {least:.2g})'
     )
-
-
-def _check_position_limits(arm: Arm, samples: NDArray[np.float64], start: Start) -> None:
-    """Refuse a path that leaves the limits; one that starts outside may come back."""
-    model = arm.model
-    lower = np.minimum(model.lower_position_limit, start.q)
-    upper = np.maximum(model.upper_position_limit, start.q)
-    outside = (samples < lower) | (samples > upper)
-    if outside.any():
-        k, i = np.argwhere(outside)[0]
-        raise RefusedError(
-            f'the path leaves the limits of {model.joint_names[i]} '
-            f'[{model.lower_position_limit[i]:.4g}, {model.upper_position_limit[i]:.4g}] '
-            f'{k / (SAMPLES - 1):.0%} of the way, at {samples[k, i]:.4g}'
-        )
+    return Plan(path, seconds, note)

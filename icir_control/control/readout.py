@@ -4,8 +4,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from icir_control.control.engine import Engine
-from icir_control.control.kernels.record import TASK
+from icir_control.control.kernels.memory import JOINT_PATH
 from icir_control.spatial import SE3, Motion, log3
+
+TERMS = (
+    'inertia',
+    'coriolis',
+    'gravity',
+    'feedback',
+    'null_space',
+    'compliance',
+    'observer',
+    'saturation',
+)
+"""The parts of a torque, which add up to the one that is sent."""
 
 INSENSIBLE = 1e-3
 """Share of the Jacobian's greatest singular value below which a wrench is not told by torques."""
@@ -22,8 +34,8 @@ class Readout:
     def __init__(self, engine: Engine) -> None:
         """Look at an engine."""
         self._engine = engine
-        self.torque: NDArray[np.float64] = engine.record.torque
-        self.torque_unsaturated: NDArray[np.float64] = engine.record.torque_unsaturated
+        self.torque: NDArray[np.float64] = engine.memory.torque
+        self.torque_unsaturated: NDArray[np.float64] = engine.memory.torque_unsaturated
 
     @property
     def position_reference(self) -> NDArray[np.float64]:
@@ -71,27 +83,55 @@ class Readout:
     @property
     def rate_limited(self) -> bool:
         """Whether the last torque was held back by the rate limit."""
-        return bool(self._engine.record.rate_limited)
+        return bool(self._engine.memory.rate_limited)
 
     @property
     def torque_terms(self) -> dict[str, NDArray[np.float64]]:
-        """The parts of the torque by name, each (nv,); they add up to `torque`."""
-        return self._engine.torque_terms
+        """The parts of the torque by name, each (nv,); they add up to `torque`.
+
+        inertia is M a_r of the reference, coriolis C v, gravity g, feedback M (ddq - a_r) without
+        null_space, M (1 - J^# J)(ddq - a_r) of a redundant arm whose tool has a path; compliance
+        is J^T f, observer what it cancels, saturation what the limits took away (below zero where
+        they took from a positive torque).
+        """
+        memory, tick, g = (
+            self._engine.memory,
+            self._engine.tick_record,
+            self._engine.gravity_torque,
+        )
+        M, J = tick.M, tick.jacobian
+        planned = tick.acceleration_reference if memory.tracks else np.zeros(len(g))
+        feedback = memory.acceleration - planned
+        free = np.zeros(len(g))
+        if len(g) > 6 and memory.path != JOINT_PATH:
+            rows = np.linalg.solve(M, J.T)
+            free = feedback - rows @ np.linalg.solve(J @ rows, J @ feedback)
+        return {
+            'inertia': M @ planned,
+            'coriolis': tick.nle - g,
+            'gravity': g.copy(),
+            'feedback': M @ (feedback - free),
+            'null_space': M @ free,
+            'compliance': J.T @ tick.wrench,
+            'observer': -memory.compensation,
+            'saturation': memory.torque - memory.torque_unsaturated,
+        }
 
     @property
     def path_limited(self) -> bool:
         """Whether the joints cannot keep up with the path of the tool at present."""
-        return bool(self._engine.record.limited) and self._engine.record.law == TASK
+        memory = self._engine.memory
+        return bool(memory.limited and memory.joints_follow)
 
     @property
     def smallest_singular_value(self) -> float:
         """Of the end-effector Jacobian, metres and radians mixed."""
-        return float(self._engine.record.smallest_singular_value)
+        return float(self._engine.tick_record.smallest_singular_value)
 
     @property
     def disturbance(self) -> NDArray[np.float64]:
         """(nv,) torque on the arm that the model does not explain, by the observer [N m or N]."""
-        return self._engine.record.disturbance
+        return self._engine.memory.disturbance
 
     @property
     def disturbance_wrench(self) -> NDArray[np.float64]:
@@ -100,10 +140,11 @@ class Readout:
         The least f with the least |J^T f - r|; directions in which the arm cannot feel a wrench,
         at a singularity, count as none.
         """
-        record = self._engine.record
-        return np.linalg.lstsq(record.jacobian.T, record.disturbance, rcond=INSENSIBLE)[0]
+        J, r = self._engine.tick_record.jacobian, self._engine.memory.disturbance
+        return np.linalg.lstsq(J.T, r, rcond=INSENSIBLE)[0]
 
     @property
     def cancels_disturbance(self) -> bool:
         """Whether the running mode cancels what the observer estimates."""
-        return self._engine.config.observer_gain > 0.0 and bool(self._engine.record.feeds_back)
+        memory = self._engine.memory
+        return bool(memory.observer_gain > 0.0 and memory.tracks)

@@ -1,28 +1,81 @@
 """The workspace: memory of the compiled function, and its call."""
 
-import numpy as np
-from numpy.typing import ArrayLike
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
 
-from icir_control.compiled import bound
-from icir_control.control.kernels import run
-from icir_control.control.kernels.record import SENSE, TICK, as_placement, new_record
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from icir_control.compiled import JIT_DISABLED, bound, machine_code
+from icir_control.control.kernels.memory import (
+    JOINT_PATH,
+    MEMORY_LAYOUT,
+    NO_PATH,
+    POSE_PATH,
+    SENSE,
+    TICK,
+    TICK_LAYOUT,
+    as_placement,
+    as_pose,
+)
+from icir_control.control.kernels.reference import follow_pose_path, rehearse
+from icir_control.control.kernels.structs import argument
+from icir_control.control.kernels.tick import run
 from icir_control.dynamics import Model
-from icir_control.dynamics.kernels.entrance import Entry
+from icir_control.dynamics.kernels import CheckedKernel
 from icir_control.spatial import SE3, Motion
+from icir_control.trajectory import JointTrajectory, SE3Trajectory
 
 
 def _take_state(state: np.ndarray, q: np.ndarray, v: np.ndarray) -> int:
-    """Copy q and v behind the time; return 1, and copy nothing, if the lengths differ."""
+    """Copy q and v; return 1, and copy nothing, if the lengths differ."""
     nv = q.shape[0]
-    if v.shape[0] != nv or state.shape[0] != 1 + 2 * nv:
+    if v.shape[0] != nv or state.shape[0] != 2 * nv:
         return 1
-    state[1 : 1 + nv] = q
-    state[1 + nv :] = v
+    for i in range(nv):  # a slice takes 2 s to compile
+        state[i] = q[i]
+        state[nv + i] = v[i]
     return 0
 
 
 # Three times as fast as two assignments of numpy's.
-_TAKE_STATE = Entry(_take_state)
+_TAKE_STATE = CheckedKernel(_take_state)
+
+
+@cache
+def _types() -> tuple[Any, ...]:
+    """Return the types of the arguments of a compiled function: they serve every arm."""
+    from numba import types
+
+    from icir_control.control.kernels.struct_types import StructType
+
+    buffer = types.Array(types.float64, 1, 'C')
+    return buffer, StructType(MEMORY_LAYOUT), StructType(TICK_LAYOUT)
+
+
+@cache
+def _compiled(function: Callable[..., Any]) -> Callable[..., Any]:
+    return function if JIT_DISABLED else bound(function, *_types())
+
+
+@dataclass(frozen=True)
+class Following:
+    """How the joints follow a pose path.
+
+    Attributes:
+        singularity_threshold: Smallest singular value of the Jacobian below which the inverse is
+            damped, and below which no motion starts.
+        singularity_damping: Its damping where the Jacobian is singular.
+        posture: (nv,) where the joints of a redundant arm go [rad or m]; None for nowhere.
+        posture_rate: How fast they do [1/s].
+    """
+
+    singularity_threshold: float = 0.02
+    singularity_damping: float = 0.1
+    posture: NDArray[np.float64] | None = None
+    posture_rate: float = 0.0
 
 
 class Workspace:
@@ -30,71 +83,156 @@ class Workspace:
 
     Attributes:
         data: Terms of the dynamics at the state that was last sensed.
-        control: (1,) record array.
-        record: Its only element, a view.
-        state: (1 + 2 nv,): time [s], q, v.
-        q: (nv,) view of the state.
-        v: (nv,) view of the state.
+        memory: Record of `MEMORY_LAYOUT`.
+        tick: Record of `TICK_LAYOUT`.
+        q: (nv,) view of the tick's position.
+        v: (nv,) view of the tick's velocity.
     """
 
     def __init__(self, model: Model, frame: int) -> None:
         """Make memory for a model; `frame` is the index of the frame that acts."""
-        self._model = model
         nv = model.nv
+        self._model = model
         self.data = model.create_data()
-        self.control = new_record(nv)
-        self.record = self.control[0]
-        self.record.frame = frame
-        self.record.effort_limit[:] = model.effort_limit
-        self.record.velocity_limit[:] = model.velocity_limit
-        self.record.lower_position_limit[:] = model.lower_position_limit
-        self.record.upper_position_limit[:] = model.upper_position_limit
-        self.state = np.zeros(1 + 2 * nv)
-        self.q = self.state[1 : 1 + nv]
-        self.v = self.state[1 + nv :]
-        self._operation = self.control['operation']
+        self._arrays = MEMORY_LAYOUT.new(nv), TICK_LAYOUT.new(nv)
+        self.memory, self.tick = (array[0] for array in self._arrays)
+        self.q: NDArray[np.float64] = self.tick.q
+        self.v: NDArray[np.float64] = self.tick.v
+        first = self.tick.dtype.fields['q'][1] // 8
+        self._state = self._arrays[1].view(np.float64)[first : first + 2 * nv]
+        self._time = self._arrays[1]['time']
+        self._operation = self._arrays[0]['operation']
         self._operation[0] = self._selected = TICK
-        self._arrays = (self.data.buffer, self.control, self.state)
-        self._run = bound(run, *self._arrays)
-        _TAKE_STATE.run(self.state, self.q, self.v)
+        self._arguments = (self.data.buffer, *map(argument, self._arrays))
+        self._run: Any = None  # compiled when it is first needed
+        _TAKE_STATE.run(self._state, self.q, self.v)
+        self._initialise(frame)
+
+    def _initialise(self, frame: int) -> None:
+        memory, tick, model = self.memory, self.tick, self._model
+        memory.frame = frame
+        memory.effort_limit[:] = model.effort_limit
+        memory.velocity_limit[:] = model.velocity_limit
+        memory.lower_position_limit[:] = model.lower_position_limit
+        memory.upper_position_limit[:] = model.upper_position_limit
+        memory.acceleration_limit[:] = memory.torque_rate_limit[:] = np.inf
+        memory.singular_direction[:] = memory.reference_direction[:] = 1.0 / np.sqrt(6.0)
+        memory.speed_scale = memory.path_rate = memory.effort_share = 1.0
+        tick.period = 1e-3
+        for pose in (tick.pose, tick.pose_reference, memory.pose_start):
+            pose[:3] = np.eye(3)
 
     def copy(self) -> 'Workspace':
         """Return the same state on memory of its own."""
-        other = Workspace(self._model, int(self.record.frame))
+        other = Workspace(self._model, int(self.memory.frame))
         other.data.buffer[:] = self.data.buffer
-        other.control[:] = self.control
-        other.state[:] = self.state
+        for mine, its in zip(self._arrays, other._arrays, strict=True):
+            its[:] = mine
         other._selected = self._selected
         return other
 
-    def run(self, operation: int = TICK) -> None:
-        """Do one operation (`TICK`, ... of the record module) on this memory."""
+    def prepare_to_follow(self) -> None:
+        """Compile what lets the joints follow a pose path, unless it is."""
+        if not JIT_DISABLED:
+            self.memory.follower = machine_code(follow_pose_path, *_types())
+        _compiled(rehearse)
+
+    def rehearse(self) -> None:
+        """Run a motion along a pose path to its end without moving the arm; see the kernel."""
+        self.prepare_to_follow()
+        _compiled(rehearse)(*self._arguments)
+
+    def run(self, operation: int = TICK) -> int:
+        """Do one operation (`TICK`, ... of the memory module) on this memory; see the kernel."""
         if operation != self._selected:
             self._operation[0] = self._selected = operation
-        self._run(*self._arrays)
+        if self._run is None:
+            self._run = _compiled(run)
+        failed: int = self._run(*self._arguments)
+        return failed
 
-    def take_state(self, q: ArrayLike, v: ArrayLike) -> None:
-        """Take a state q, v (nv,) over; the dynamics stays where it is."""
+    def take_state(self, time: float, q: ArrayLike, v: ArrayLike) -> None:
+        """Take a time [s] and a state q, v (nv,) over; the dynamics stays where it is."""
+        self._time[0] = time
         try:
-            if _TAKE_STATE.call(self.state, q, v) == 0:
+            if _TAKE_STATE.call(self._state, q, v) == 0:
                 return
         except TypeError:
             pass  # other arrays than it takes
         self.q[:] = q
         self.v[:] = v
 
-    def sense(self, q: np.ndarray, v: np.ndarray) -> None:
+    def sense(self, q: NDArray[np.float64], v: NDArray[np.float64]) -> None:
         """Bring dynamics and tool to a state q, v (nv,)."""
-        self.take_state(q, v)
+        self.take_state(0.0, q, v)
         self.run(SENSE)
+
+    def install_path(self, path: JointTrajectory | SE3Trajectory | None) -> None:
+        """Take the path that the reference is to follow."""
+        memory = self.memory
+        if path is None:
+            memory.path = NO_PATH
+            return
+        memory.start_time = path.start_time
+        memory.duration = path.duration
+        if isinstance(path, JointTrajectory):
+            memory.path = JOINT_PATH
+            memory.joint_coefficients[:] = path.coefficients
+        else:
+            memory.path = POSE_PATH
+            memory.pose_start[:] = as_pose(path.start)
+            memory.pose_coefficients[:] = path.coefficients
+
+    def install_following(self, following: Following) -> None:
+        """Take how the joints follow a pose path."""
+        memory = self.memory
+        memory.singularity_threshold = following.singularity_threshold
+        memory.singularity_damping = following.singularity_damping
+        memory.posture_rate = 0.0
+        if following.posture is not None:
+            memory.posture[:] = following.posture
+            memory.posture_rate = following.posture_rate
+
+    def install_start(self, time: float, q: NDArray[np.float64], v: NDArray[np.float64]) -> None:
+        """Let the reference start at a time [s] at q (nv,), moving at v (nv,).
+
+        A motion from rest begins at the speed that is set; a moving arm is brought to it.
+        """
+        memory, tick = self.memory, self.tick
+        # The reference is put one period before the start, so that its first step leads there.
+        memory.reference_time = time - tick.period
+        memory.path_time = memory.path_time_now = 0.0
+        at_rest = np.abs(v).max(initial=0.0) < 1e-6
+        memory.path_rate = memory.rate_now = memory.speed_scale if at_rest else 1.0
+        memory.q_before[:] = q - 2.0 * tick.period * v
+        tick.position_reference[:] = q - tick.period * v
+        memory.q_after[:] = q
+        tick.velocity_reference[:] = v
+        tick.acceleration_reference[:] = 0.0
+
+    def change_period(self, period: float) -> None:
+        """Take another control period [s], and bring the reference to it.
+
+        Its three positions are a period apart; on the parabola through them, q + v s + a s^2 / 2,
+        they stay. Divided by the new period alone their differences would be velocities and
+        accelerations that nobody wants.
+        """
+        memory, q, old = self.memory, self.tick.position_reference, self.tick.period
+        forward, backward = memory.q_after - q, q - memory.q_before
+        v, a = (forward + backward) / (2.0 * old), (forward - backward) / old**2
+        memory.q_before[:] = q - period * v + 0.5 * period**2 * a
+        memory.q_after[:] = q + period * v + 0.5 * period**2 * a
+        ahead = memory.path_time - memory.path_time_now
+        memory.path_time = memory.path_time_now + period / old * ahead
+        self.tick.period = period
 
     @property
     def placement(self) -> SE3:
         """T_world_tool at the state that was last sensed."""
-        return as_placement(self.record.pose)
+        return as_placement(self.tick.pose)
 
     @property
     def twist(self) -> Motion:
         """LOCAL twist of the tool at the state that was last sensed."""
-        nu = self.record.twist.copy()
+        nu = self.tick.twist.copy()
         return Motion(nu[:3], nu[3:])

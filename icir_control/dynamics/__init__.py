@@ -6,26 +6,25 @@ coordinates; quaternions are (x, y, z, w). Units are SI and radians.
 
 from icir_control.dynamics.algorithms import (
     aba,
-    compute_all_terms,
-    crba,
-    forward_kinematics,
-    gravity_torque,
-    minverse,
-    nonlinear_effects,
-    rnea,
-)
-from icir_control.dynamics.builder import ModelBuilder
-from icir_control.dynamics.centroidal import (
     center_of_mass,
     center_of_mass_jacobian,
     centroidal_map,
     centroidal_momentum,
+    compute_all_terms,
+    crba,
+    difference,
+    forward_kinematics,
+    gravity_torque,
+    integrate,
     kinetic_energy,
+    minverse,
+    nonlinear_effects,
     potential_energy,
+    rnea,
 )
-from icir_control.dynamics.data import Data
-from icir_control.dynamics.ends import root_link, tip_link
-from icir_control.dynamics.frame_queries import (
+from icir_control.dynamics.builder import ModelBuilder
+from icir_control.dynamics.frames import (
+    ReferenceFrame,
     frame_acceleration,
     frame_classical_acceleration,
     frame_jacobian,
@@ -33,12 +32,11 @@ from icir_control.dynamics.frame_queries import (
     frame_placement,
     frame_velocity,
     joint_jacobian,
+    root_link,
+    tip_link,
 )
-from icir_control.dynamics.frames import Frame, FrameType
-from icir_control.dynamics.joints import Joint, JointKind
-from icir_control.dynamics.manifold import difference, integrate
-from icir_control.dynamics.model import Model
-from icir_control.dynamics.reference import ReferenceFrame
+from icir_control.dynamics.joints import Frame, FrameType, Joint, JointKind
+from icir_control.dynamics.model import Data, Model
 from icir_control.dynamics.simulate import Simulation, simulate
 from icir_control.dynamics.urdf import load_urdf
 

@@ -11,15 +11,23 @@ from typing import Any
 
 import numpy as np
 
-from icir_control.dynamics import kernels
-from icir_control.dynamics.call import check_pair, compute, compute2, compute3
-from icir_control.dynamics.data import Data
-from icir_control.dynamics.kernels import all_terms, placements
+from icir_control.dynamics.call import check_pair, compute, compute2, compute3, run_carefully
+from icir_control.dynamics.kernels import (
+    CheckedKernel,
+    articulated,
+    centroidal,
+    composite,
+    forward,
+    inverse,
+    manifold,
+)
 from icir_control.dynamics.kernels import layout as at
-from icir_control.dynamics.kernels.entrance import Entry
-from icir_control.dynamics.model import Model
+from icir_control.dynamics.kernels.forward import placements
+from icir_control.dynamics.kernels.terms import all_terms
+from icir_control.dynamics.model import Data, Model
 from icir_control.errors import InvalidValueError
 from icir_control.spatial import Force
+from icir_control.spatial.arrays import Array
 
 ExternalForces = Sequence[Force] | Mapping[int, Force]
 """Forces on joints' bodies, each in its joint's frame: one for every joint, the universe first,
@@ -60,32 +68,32 @@ def forward_kinematics(model: Model, data: Data, q: Any, v: Any = None, a: Any =
                 pass
         compute(placements, model, data, q)
     elif a is None:
-        compute2(kernels.velocities, model, data, q, v)
+        compute2(forward.velocities, model, data, q, v)
     else:
-        compute3(kernels.accelerations, model, data, q, v, a)
+        compute3(forward.accelerations, model, data, q, v, a)
 
 
-def crba(model: Model, data: Data, q: Any) -> np.ndarray:
+def crba(model: Model, data: Data, q: Any) -> Array:
     """Return the mass matrix `data.M` (nv, nv), symmetric, by composite inertias."""
-    compute(kernels.mass_matrix, model, data, q)
+    compute(composite.mass_matrix, model, data, q)
     return data.M
 
 
-def minverse(model: Model, data: Data, q: Any) -> np.ndarray:
+def minverse(model: Model, data: Data, q: Any) -> Array:
     """Return the inverse of the mass matrix, `data.Minv` (nv, nv); `data.M` is filled too."""
-    compute(kernels.inverse_mass_matrix, model, data, q)
+    compute(composite.inverse_mass_matrix, model, data, q)
     return data.Minv
 
 
-def gravity_torque(model: Model, data: Data, q: Any) -> np.ndarray:
+def gravity_torque(model: Model, data: Data, q: Any) -> Array:
     """Return the torque `data.g` (nv,) that holds the model still at q."""
-    compute(kernels.gravity_torque, model, data, q)
+    compute(composite.gravity_torque, model, data, q)
     return data.g
 
 
-def nonlinear_effects(model: Model, data: Data, q: Any, v: Any) -> np.ndarray:
+def nonlinear_effects(model: Model, data: Data, q: Any, v: Any) -> Array:
     """Return `data.nle` = C(q, v) v + g(q), (nv,): the torque at ddq = 0."""
-    compute2(kernels.nonlinear_effects, model, data, q, v)
+    compute2(inverse.nonlinear_effects, model, data, q, v)
     return data.nle
 
 
@@ -96,7 +104,7 @@ def rnea(
     v: Any,
     a: Any,
     external_forces: ExternalForces | None = None,
-) -> np.ndarray:
+) -> Array:
     """Return the torque `data.tau` (nv,) for an acceleration: tau = M a + nle - J^T f.
 
     Fills `data.f` too, the force through each joint. Recursive Newton-Euler algorithm.
@@ -110,9 +118,9 @@ def rnea(
         external_forces: Forces on the bodies, each in its joint's frame.
     """
     if external_forces is None:
-        compute3(kernels.inverse_dynamics, model, data, q, v, a)
+        compute3(inverse.inverse_dynamics, model, data, q, v, a)
     else:
-        _compute_pushed(kernels.inverse_dynamics, model, data, external_forces, q, v, a)
+        _compute_with_forces(inverse.inverse_dynamics, model, data, external_forces, q, v, a)
     return data.tau
 
 
@@ -123,7 +131,7 @@ def aba(
     v: Any,
     tau: Any,
     external_forces: ExternalForces | None = None,
-) -> np.ndarray:
+) -> Array:
     """Return the acceleration `data.ddq` (nv,) under a torque: M ddq = tau - nle + J^T f.
 
     Articulated-body algorithm; it fills nothing but `data.ddq`.
@@ -140,14 +148,96 @@ def aba(
         ModelError: What a joint moves has no inertia about its axis.
     """
     if external_forces is None:
-        compute3(kernels.forward_dynamics, model, data, q, v, tau)
+        compute3(articulated.forward_dynamics, model, data, q, v, tau)
     else:
-        _compute_pushed(kernels.forward_dynamics, model, data, external_forces, q, v, tau)
+        _compute_with_forces(articulated.forward_dynamics, model, data, external_forces, q, v, tau)
     return data.ddq
 
 
-def _compute_pushed(
-    kernel: Entry,
+def center_of_mass(model: Model, data: Data, q: Any) -> Array:
+    """Return the centre of mass of the whole in the world, `data.com[0]` (3,) [m].
+
+    `data.com[i]` is that of the subtree beyond joint i, in the joint's frame. The links that are
+    fixed to the world do not count.
+    """
+    compute(centroidal.centers_of_mass, model, data, q)
+    return data.whole_com
+
+
+def center_of_mass_jacobian(model: Model, data: Data, q: Any) -> Array:
+    """Return `data.Jcom` (3, nv): the velocity of the whole's centre of mass is Jcom v."""
+    compute(centroidal.com_jacobian, model, data, q)
+    return data.Jcom
+
+
+def centroidal_map(model: Model, data: Data, q: Any) -> Array:
+    """Return `data.Ag` (6, nv): the centroidal momentum is Ag v (CCRBA)."""
+    compute(centroidal.centroidal_map, model, data, q)
+    return data.Ag
+
+
+def centroidal_momentum(model: Model, data: Data, q: Any, v: Any) -> Array:
+    """Return `data.hg` (6,): linear momentum, and angular about the centre of mass.
+
+    In world axes; `data.Ag` is filled too.
+    """
+    compute2(centroidal.centroidal_momentum, model, data, q, v)
+    return data.hg
+
+
+def kinetic_energy(model: Model, data: Data, q: Any, v: Any) -> float:
+    """Return v . M v / 2 [J]."""
+    compute2(centroidal.kinetic_energy, model, data, q, v)
+    return data.buffer.item(at.H_ENERGY)
+
+
+def potential_energy(model: Model, data: Data, q: Any) -> float:
+    """Return the energy in the field of gravity [J], 0 with all mass at the world's origin."""
+    compute(centroidal.potential_energy, model, data, q)
+    return data.buffer.item(at.H_ENERGY)
+
+
+def integrate(model: Model, q: Any, v: Any) -> Array:
+    """Return the configuration (nq,) that the constant velocity v reaches from q in unit time.
+
+    A floating joint moves along a screw, with its twist constant in the body; a quaternion keeps
+    its unit length; all other coordinates add, also the three of a planar joint. For a step of
+    h seconds, pass h v.
+
+    Args:
+        model: The model.
+        q: Configuration (nq,) [rad or m].
+        v: Velocity (nv,), times the duration.
+
+    Raises:
+        InvalidValueError: A vector is of the wrong length, not finite, or a quaternion in it is
+            far from unit length.
+    """
+    out = np.empty(model.nq)
+    _run_on_constants(manifold.integrated, model, q, v, out)
+    return out
+
+
+def difference(model: Model, q0: Any, q1: Any) -> Array:
+    """Return the velocity (nv,) that leads from q0 to q1 in unit time: integrate's inverse.
+
+    Quaternions turn by at most pi.
+
+    Args:
+        model: The model.
+        q0: Configuration (nq,) to start from.
+        q1: Configuration (nq,) to reach.
+
+    Raises:
+        InvalidValueError: As for `integrate`.
+    """
+    out = np.empty(model.nv)
+    _run_on_constants(manifold.differenced, model, q0, q1, out)
+    return out
+
+
+def _compute_with_forces(
+    kernel: CheckedKernel,
     model: Model,
     data: Data,
     external_forces: ExternalForces,
@@ -160,11 +250,11 @@ def _compute_pushed(
     data.external[:] = 0.0
     for joint_id, force in _by_joint(model, external_forces):
         data.external[model.joints[joint_id].row] = force.vector
-    data.buffer[at.H_PUSHED] = 1.0
+    data.buffer[at.H_HAS_EXTERNAL] = 1.0
     try:
         compute3(kernel, model, data, q, v, x)
     finally:
-        data.buffer[at.H_PUSHED] = 0.0
+        data.buffer[at.H_HAS_EXTERNAL] = 0.0
 
 
 def _by_joint(model: Model, external_forces: ExternalForces) -> list[tuple[int, Force]]:
@@ -180,3 +270,13 @@ def _by_joint(model: Model, external_forces: ExternalForces) -> list[tuple[int, 
         if joint_id not in range(model.njoints) or not isinstance(force, Force):
             raise InvalidValueError('external_forces', external_forces, expected)
     return pairs
+
+
+def _run_on_constants(kernel: CheckedKernel, model: Model, a: Any, b: Any, out: Array) -> None:
+    try:
+        if kernel.call(model.buffer, a, b, out) == 0:
+            return
+    except TypeError:
+        # Not compiled yet, or other types than it takes.
+        pass
+    run_carefully(kernel, model, model.buffer, a, b, out)

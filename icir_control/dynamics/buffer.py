@@ -5,18 +5,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from icir_control.dynamics.frames import Frame
-from icir_control.dynamics.joints import Joint, JointKind
+from icir_control.dynamics.joints import Frame, Joint, JointKind
 from icir_control.dynamics.kernels import layout as at
 from icir_control.spatial import Inertia
-from icir_control.spatial.arrays import cross_matrix
+from icir_control.spatial.arrays import Array, cross_matrix
 
 _X, _Y, _Z = np.eye(3)
 
 
 @dataclass(frozen=True)
 class Block:
-    """A block of the buffer behind the rows: the header's entry that finds it, and its shape."""
+    """A block of the buffer behind the rows: its place in the header, and its shape."""
 
     header: int
     shape: tuple[int, ...]
@@ -43,7 +42,7 @@ def blocks(nq: int, nv: int) -> dict[str, Block]:
         'external': Block(at.H_EXTERNAL, (nv + 1, 6)),
         'work': Block(at.H_WORK, (nv + 1, at.B_STRIDE)),
         'factor': Block(at.H_FACTOR, (nv, nv)),
-        'circle': Block(at.H_CIRCLE, (3, _width(nq))),
+        'coordinates': Block(at.H_COORDINATES, (3, _width(nq))),
         'watch': Block(at.H_WATCH, (at.W_JACOBIAN + 6 * nv,)),
     }
 
@@ -57,8 +56,8 @@ def build_buffer(
     joints: Sequence[Joint],
     inertias: Sequence[Inertia],
     frames: Sequence[Frame],
-    gravity: np.ndarray,
-) -> np.ndarray:
+    gravity: Array,
+) -> Array:
     """Return a buffer with the model's constants in place and zeros where results will be."""
     nq, nv = sum(joint.nq for joint in joints), sum(joint.nv for joint in joints)
     behind = blocks(nq, nv).values()
@@ -68,7 +67,7 @@ def build_buffer(
 
     buffer[at.H_NV] = nv
     buffer[at.H_NQ] = nq
-    buffer[at.H_FREE] = nq > nv
+    buffer[at.H_HAS_QUATERNIONS] = nq > nv
     buffer[at.H_WIDTH] = _width(nq)
     buffer[at.H_FRAME_COUNT] = len(frames)
     buffer[at.H_WATCHED] = -1.0
@@ -79,7 +78,7 @@ def build_buffer(
         end += block.size
 
     rows = buffer[at.HEADER : frames_at].reshape(nv + 1, at.STRIDE)
-    rows[0, at.ROTATION : at.ROTATION + 9] = np.eye(3).ravel()
+    _write(rows[0], at.ROTATION, np.eye(3))
     for joint, inertia in zip(joints[1:], inertias[1:], strict=True):
         parent = joints[joint.parent].row
         for row, constants in enumerate(_rows_of_joint(joint, parent), joint.index_v + 1):
@@ -89,12 +88,12 @@ def build_buffer(
     table = buffer[frames_at : frames_at + len(frames) * at.F_STRIDE].reshape(-1, at.F_STRIDE)
     for entry, frame in zip(table, frames, strict=True):
         entry.view(np.int64)[at.F_ROW] = joints[frame.parent].row
-        entry[at.F_ROTATION : at.F_ROTATION + 9] = frame.placement.rotation.ravel()
-        entry[at.F_POSITION : at.F_POSITION + 3] = frame.placement.translation
+        _write(entry, at.F_ROTATION, frame.placement.rotation)
+        _write(entry, at.F_POSITION, frame.placement.translation)
     return buffer
 
 
-def _rows_of_joint(joint: Joint, parent: int) -> Iterator[np.ndarray]:
+def _rows_of_joint(joint: Joint, parent: int) -> Iterator[Array]:
     """Yield the constants of each of a joint's rows; `parent` is the row that carries it."""
     first = joint.index_v + 1
     quaternion = joint.kind.has_quaternion
@@ -105,22 +104,22 @@ def _rows_of_joint(joint: Joint, parent: int) -> Iterator[np.ndarray]:
         links[at.PARENT] = before
         links[at.MOTION] = motion
         links[at.INDEX_Q] = joint.index_q if quaternion else joint.index_q + i
-        # S of a free joint is constant in the body: v_J turns with the body, by v_parent x v_J.
+        # S of such a joint is constant in the body: v_J turns with the body, by v_parent x v_J.
         links[at.BIAS] = parent if quaternion else before
         links[at.RATE] = joint.row if quaternion else first + i
         row[at.LINEAR] = linear
-        row[at.AXIS : at.AXIS + 3] = axis
+        _write(row, at.AXIS, axis)
         if i == 0:
-            row[at.OFFSET : at.OFFSET + 3] = joint.placement.translation
-            row[at.BASE_OFFSET : at.BASE_OFFSET + 3] = joint.placement.translation
+            _write(row, at.JOINT_POSITION, joint.placement.translation)
+            _write(row, at.NEUTRAL_POSITION, joint.placement.translation)
         rotation = joint.placement.rotation if i == 0 else np.eye(3)
         _write_motion(row, motion, rotation, axis)
         yield row
 
 
-def _degrees_of_freedom(joint: Joint) -> list[tuple[int, bool, np.ndarray]]:
+def _degrees_of_freedom(joint: Joint) -> list[tuple[int, bool, Array]]:
     """Return a joint's rows: how each moves, whether its column is linear, and its axis."""
-    slide, turn = (at.SLIDES, True), (at.TURNS, False)
+    slide, turn = (at.PRISMATIC, True), (at.REVOLUTE, False)
     match joint.kind:
         case JointKind.PRISMATIC:
             return [(*slide, joint.axis)]
@@ -129,30 +128,40 @@ def _degrees_of_freedom(joint: Joint) -> list[tuple[int, bool, np.ndarray]]:
         case JointKind.PLANAR:
             return [(*slide, _X), (*slide, _Y), (*turn, _Z)]
         case JointKind.SPHERICAL:
-            motions = (at.TURNS_FREELY, at.FOLLOWS, at.FOLLOWS)
-            return [(m, False, axis) for m, axis in zip(motions, (_X, _Y, _Z), strict=True)]
+            follows = [(at.FOLLOWS, False, axis) for axis in (_Y, _Z)]
+            return [(at.SPHERICAL, False, _X), *follows]
         case JointKind.FLOATING:
-            motions = (at.MOVES_FREELY, *[at.FOLLOWS] * 5)
             columns = [(True, _X), (True, _Y), (True, _Z), (False, _X), (False, _Y), (False, _Z)]
-            return [(m, *column) for m, column in zip(motions, columns, strict=True)]
+            return [(at.FOLLOWS if i else at.FLOATING, *c) for i, c in enumerate(columns)]
     return [(*turn, joint.axis)]
 
 
-def _write_motion(row: np.ndarray, motion: int, rotation: np.ndarray, axis: np.ndarray) -> None:
+def _write_motion(
+    row: Array,
+    motion: int,
+    rotation: Array,
+    axis: Array,
+) -> None:
     """Write what the row's placement is linear in: 1, cos(q), sin(q) and q."""
-    if motion != at.TURNS:
-        row[at.TURN : at.TURN + 9] = row[at.BASE_TURN : at.BASE_TURN + 9] = rotation.ravel()
-        if motion == at.SLIDES:
-            row[at.SLIDE : at.SLIDE + 3] = rotation.dot(axis)
+    if motion != at.REVOLUTE:
+        _write(row, at.JOINT_ROTATION, rotation)
+        _write(row, at.NEUTRAL_ROTATION, rotation)
+        if motion == at.PRISMATIC:
+            _write(row, at.JOINT_SLIDE, rotation.dot(axis))
         return
     # Rot(a, q) = a a^T + cos(q) (1 - a a^T) + sin(q) [a]
     along = np.outer(axis, axis)
-    row[at.TURN : at.TURN + 9] = rotation.dot(along).ravel()
-    row[at.TURN_COS : at.TURN_COS + 9] = rotation.dot(np.eye(3) - along).ravel()
-    row[at.TURN_SIN : at.TURN_SIN + 9] = rotation.dot(cross_matrix(axis)).ravel()
+    _write(row, at.JOINT_ROTATION, rotation.dot(along))
+    _write(row, at.JOINT_ROTATION_COS, rotation.dot(np.eye(3) - along))
+    _write(row, at.JOINT_ROTATION_SIN, rotation.dot(cross_matrix(axis)))
 
 
-def _write_inertia(row: np.ndarray, inertia: Inertia) -> None:
+def _write(row: Array, column: int, values: Array) -> None:
+    """Write numbers into a row from a column on."""
+    row[column : column + values.size] = values.ravel()
+
+
+def _write_inertia(row: Array, inertia: Inertia) -> None:
     row[at.MASS] = inertia.mass
-    row[at.COM : at.COM + 3] = inertia.com
-    row[at.INERTIA : at.INERTIA + 6] = inertia.rotational[np.triu_indices(3)]
+    _write(row, at.COM, inertia.com)
+    _write(row, at.INERTIA, inertia.rotational[np.triu_indices(3)])

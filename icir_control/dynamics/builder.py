@@ -5,8 +5,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from icir_control.dynamics.frames import Frame, FrameType
-from icir_control.dynamics.joints import Joint, JointKind
+from icir_control.dynamics.joints import Frame, FrameType, Joint, JointKind
 from icir_control.dynamics.model import Model
 from icir_control.errors import InvalidValueError, ModelError, UnknownNameError
 from icir_control.spatial import SE3, Inertia
@@ -213,10 +212,9 @@ class ModelBuilder:
     def _frame(self, parent: str | Frame) -> Frame:
         if isinstance(parent, Frame) and parent.parent < len(self._joints):
             return parent
-        try:
+        if isinstance(parent, str) and parent in self._frame_named:
             return self._frame_named[parent]
-        except (KeyError, TypeError):
-            raise UnknownNameError('parent frame', parent, self._frame_named) from None
+        raise UnknownNameError('parent frame', parent, self._frame_named)
 
     def _check_name(self, name: str, type: FrameType) -> None:
         if not isinstance(name, str) or not name or (type, name) in self._taken:

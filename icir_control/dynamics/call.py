@@ -6,20 +6,18 @@ nothing. There is one function for each number of vectors, since a variable numb
 a microsecond.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from icir_control.dynamics.kernels.entrance import Entry
+from icir_control.dynamics.kernels import CheckedKernel
+from icir_control.dynamics.model import Data, Model
 from icir_control.errors import InvalidValueError, ModelError
-
-if TYPE_CHECKING:
-    from icir_control.dynamics.data import Data
-    from icir_control.dynamics.model import Model
+from icir_control.spatial.arrays import Array
 
 
-def compute(kernel: Entry, model: 'Model', data: 'Data', q: Any) -> None:
-    """Run an entry kernel of (buffer, q) on the data of a model; see `run_carefully`."""
+def compute(kernel: CheckedKernel, model: Model, data: Data, q: Any) -> None:
+    """Run a checked kernel of (buffer, q) on the data of a model; see `run_carefully`."""
     if data.model is model:
         try:
             if kernel.call(data.buffer, q) == 0:
@@ -30,8 +28,8 @@ def compute(kernel: Entry, model: 'Model', data: 'Data', q: Any) -> None:
     _compute_carefully(kernel, model, data, q)
 
 
-def compute2(kernel: Entry, model: 'Model', data: 'Data', q: Any, v: Any) -> None:
-    """Run an entry kernel of (buffer, q, v); as `compute`."""
+def compute2(kernel: CheckedKernel, model: Model, data: Data, q: Any, v: Any) -> None:
+    """Run a checked kernel of (buffer, q, v); as `compute`."""
     if data.model is model:
         try:
             if kernel.call(data.buffer, q, v) == 0:
@@ -41,8 +39,8 @@ def compute2(kernel: Entry, model: 'Model', data: 'Data', q: Any, v: Any) -> Non
     _compute_carefully(kernel, model, data, q, v)
 
 
-def compute3(kernel: Entry, model: 'Model', data: 'Data', q: Any, v: Any, x: Any) -> None:
-    """Run an entry kernel of (buffer, q, v, x); as `compute`."""
+def compute3(kernel: CheckedKernel, model: Model, data: Data, q: Any, v: Any, x: Any) -> None:
+    """Run a checked kernel of (buffer, q, v, x); as `compute`."""
     if data.model is model:
         try:
             if kernel.call(data.buffer, q, v, x) == 0:
@@ -52,7 +50,7 @@ def compute3(kernel: Entry, model: 'Model', data: 'Data', q: Any, v: Any, x: Any
     _compute_carefully(kernel, model, data, q, v, x)
 
 
-def check_pair(model: 'Model', data: 'Data') -> None:
+def check_pair(model: Model, data: Data) -> None:
     """Refuse a `Data` of another model.
 
     Raises:
@@ -62,13 +60,13 @@ def check_pair(model: 'Model', data: 'Data') -> None:
         raise InvalidValueError('data', data, f'one that model {model.name!r} created')
 
 
-def _compute_carefully(kernel: Entry, model: 'Model', data: 'Data', *vectors: Any) -> None:
+def _compute_carefully(kernel: CheckedKernel, model: Model, data: Data, *vectors: Any) -> None:
     check_pair(model, data)
     run_carefully(kernel, model, data.buffer, *vectors)
 
 
-def run_carefully(kernel: Entry, model: 'Model', buffer: np.ndarray, *arguments: Any) -> None:
-    """Convert and check the arguments of an entry kernel, compile it if need be, and run it.
+def run_carefully(kernel: CheckedKernel, model: Model, buffer: Array, *arguments: Any) -> None:
+    """Convert and check the arguments of a checked kernel, compile it if need be, and run it.
 
     Args:
         kernel: A kernel of (buffer, vectors, out) that returns 0, or which vector is wrong, or -k
@@ -101,7 +99,7 @@ def run_carefully(kernel: Entry, model: 'Model', buffer: np.ndarray, *arguments:
         raise InvalidValueError(names[wrong - 1], arguments[wrong - 1], expected)
 
 
-def vector(name: str, value: Any, size: int) -> np.ndarray:
+def vector(name: str, value: Any, size: int) -> Array:
     """Return a float64 array (size,) that a kernel takes.
 
     Raises:

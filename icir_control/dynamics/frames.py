@@ -1,38 +1,209 @@
-"""Frames: places on the bodies of a model that have a name."""
+"""Placement, twist, acceleration and Jacobian of one frame, from what was computed last.
 
-from dataclasses import dataclass
-from enum import Enum
+What must have been computed before is said at each: placements by any algorithm that takes a
+configuration, twists by `compute_all_terms` or by `forward_kinematics` with a velocity. A frame is
+given by its index, `model.frame_id(name)`. All raise `InvalidValueError` for an index or a
+reference that does not exist, and for data of another model.
+"""
 
-from icir_control.spatial import SE3
+from enum import IntEnum
+from typing import Any
+
+import numpy as np
+
+from icir_control.dynamics.call import check_pair
+from icir_control.dynamics.joints import FrameType
+from icir_control.dynamics.kernels import CheckedKernel
+from icir_control.dynamics.kernels import frames as kernels
+from icir_control.dynamics.model import Data, Model
+from icir_control.errors import InvalidValueError, ModelError
+from icir_control.spatial import SE3, Motion
+from icir_control.spatial.arrays import Array
 
 
-class FrameType(Enum):
-    """What a frame stands for."""
+class ReferenceFrame(IntEnum):
+    """Axes and point of reference, as in Pinocchio."""
 
-    OP_FRAME = 'op_frame'
-    """An operational frame that a user adds."""
-    JOINT = 'joint'
-    """The output of a moving joint."""
-    FIXED_JOINT = 'fixed_joint'
-    """The output of a joint that does not move."""
-    BODY = 'body'
-    """A link."""
-    SENSOR = 'sensor'
-    """A sensor on a link."""
+    LOCAL = 0
+    """The frame's own axes, at its origin: the body twist."""
+    WORLD = 1
+    """The world's axes, at the world's origin: the spatial twist."""
+    LOCAL_WORLD_ALIGNED = 2
+    """The world's axes, at the frame's origin."""
 
 
-@dataclass(frozen=True, eq=False)
-class Frame:
-    """A place that moves with a joint.
+LOCAL = ReferenceFrame.LOCAL
 
-    Attributes:
-        name: Its name; a joint and its link may share one.
-        parent: Index of the joint that carries it; 0 is the world.
-        placement: From the frame to the joint's frame.
-        type: What it stands for.
+_JACOBIANS = (kernels.frame_jacobian, kernels.frame_jacobian_rate)
+_NOT_TAKEN = (TypeError, OverflowError)
+"""Errors of a kernel that takes other types, or is not compiled yet."""
+
+
+def frame_placement(model: Model, data: Data, frame_id: int) -> SE3:
+    """Return where a frame lies in the world; placements must be computed."""
+    rotation, translation = np.empty((3, 3)), np.empty(3)
+    try:
+        known = kernels.frame_pose.call(data.buffer, frame_id, rotation, translation) == 0
+    except _NOT_TAKEN:
+        known = False
+    if not known or data.model is not model:
+        _check(model, data, frame_id, LOCAL)
+        kernels.frame_pose.run(data.buffer, int(frame_id), rotation, translation)
+    return SE3.trusted(rotation, translation)
+
+
+def frame_velocity(
+    model: Model, data: Data, frame_id: int, reference: ReferenceFrame = LOCAL
+) -> Motion:
+    """Return the twist of a frame; twists must be computed."""
+    kernel = kernels.frame_velocity
+    return Motion.trusted(_fill(kernel, model, data, frame_id, reference, np.empty(6)))
+
+
+def frame_acceleration(
+    model: Model, data: Data, frame_id: int, reference: ReferenceFrame = LOCAL
+) -> Motion:
+    """Return the spatial acceleration of a frame, the derivative of its twist.
+
+    It is without gravity, and at ddq = 0 after `compute_all_terms`, or at the ddq that
+    `forward_kinematics` was given.
     """
+    kernel = kernels.frame_acceleration
+    return Motion.trusted(_fill(kernel, model, data, frame_id, reference, np.empty(6)))
 
-    name: str
-    parent: int
-    placement: SE3
-    type: FrameType
+
+def frame_classical_acceleration(
+    model: Model, data: Data, frame_id: int, reference: ReferenceFrame = LOCAL
+) -> Motion:
+    """Return the classical acceleration of a frame: of its origin as a point, and angular.
+
+    Its linear part is the spatial one plus omega x v. After `compute_all_terms` it is the drift
+    dJ v of the task x_dd = J ddq + dJ v; after `forward_kinematics` with a, all of x_dd.
+    """
+    kernel = kernels.frame_classical_acceleration
+    return Motion.trusted(_fill(kernel, model, data, frame_id, reference, np.empty(6)))
+
+
+def frame_jacobian(
+    model: Model,
+    data: Data,
+    frame_id: int,
+    reference: ReferenceFrame = LOCAL,
+    out: Array | None = None,
+) -> Array:
+    """Return J with twist = J v of a frame; placements must be computed.
+
+    Args:
+        model: The model.
+        data: Its data.
+        frame_id: Index of the frame.
+        reference: Axes and point of the twist.
+        out: Where to write, (6, nv) float64 and contiguous; None for a fresh array.
+
+    Returns:
+        (6, nv), linear part in the first three rows.
+    """
+    if out is None:
+        out = np.empty((6, model.nv))
+    return _fill(kernels.frame_jacobian, model, data, frame_id, reference, out)
+
+
+def frame_jacobian_time_variation(
+    model: Model,
+    data: Data,
+    frame_id: int,
+    reference: ReferenceFrame = LOCAL,
+    out: Array | None = None,
+) -> Array:
+    """Return the time derivative (6, nv) of `frame_jacobian`; twists must be computed."""
+    if out is None:
+        out = np.empty((6, model.nv))
+    return _fill(kernels.frame_jacobian_rate, model, data, frame_id, reference, out)
+
+
+def joint_jacobian(
+    model: Model,
+    data: Data,
+    joint_id: int,
+    reference: ReferenceFrame = LOCAL,
+    out: Array | None = None,
+) -> Array:
+    """Return J (6, nv) of a joint's frame; as `frame_jacobian`."""
+    try:
+        frame_id = model.frame_of_joint[range(model.njoints).index(joint_id)]
+    except ValueError:
+        expected = f'a joint index from 0 to {model.njoints - 1}; model.joint_id(name) gives it'
+        raise InvalidValueError('joint_id', joint_id, expected) from None
+    return frame_jacobian(model, data, frame_id, reference, out)
+
+
+def _fill(
+    kernel: CheckedKernel, model: Model, data: Data, frame_id: Any, reference: Any, out: Any
+) -> Array:
+    """Let a kernel of (buffer, frame, reference, out) write its answer, and return that."""
+    if data.model is model:
+        try:
+            if kernel.call(data.buffer, frame_id, reference, out) == 0:
+                return out
+        except _NOT_TAKEN:
+            pass
+    _check(model, data, frame_id, reference)
+    if kernel in _JACOBIANS:
+        _check_out(model, out)
+    kernel.run(data.buffer, int(frame_id), int(reference), out)
+    return out
+
+
+def _check(model: Model, data: Data, frame_id: Any, reference: Any) -> None:
+    """Say what is wrong with the arguments, if anything is."""
+    check_pair(model, data)
+    if not isinstance(frame_id, int | np.integer) or not 0 <= frame_id < model.nframes:
+        expected = f'an index from 0 to {model.nframes - 1}; model.frame_id(name) gives it'
+        raise InvalidValueError('frame_id', frame_id, expected)
+    if reference not in list(ReferenceFrame):
+        raise InvalidValueError('reference', reference, 'a ReferenceFrame')
+
+
+def _check_out(model: Model, out: Any) -> None:
+    """Refuse what a Jacobian cannot be written to."""
+    usable = type(out) is np.ndarray and out.dtype == np.float64 and out.flags.carray
+    if not usable or out.shape != (6, model.nv):
+        expected = f'a contiguous, writable float64 array of shape {(6, model.nv)}'
+        raise InvalidValueError('out', out, expected)
+
+
+def root_link(model: Model) -> str:
+    """Return the name of the link that stands on the ground.
+
+    Raises:
+        ModelError: The model has no link that does not move.
+    """
+    for frame in model.frames:
+        if frame.type is FrameType.BODY and frame.parent == 0:
+            return frame.name
+    raise ModelError(f'{model.name!r} has no link that is fixed to the world')
+
+
+def tip_link(model: Model) -> str:
+    """Return the name of the last link on the last joint of a serial arm.
+
+    Raises:
+        ModelError: The arm branches, so that it has several ends; lists them.
+    """
+    inner = {joint.parent for joint in model.joints[1:]}
+    ends = [index for index in range(1, model.njoints) if index not in inner]
+    if len(ends) != 1:
+        names = ', '.join(_last_link(model, end) for end in ends) or '(none)'
+        raise ModelError(
+            f'{model.name!r} has no single end; name one as end_effector_frame: {names}'
+        )
+    return _last_link(model, ends[0])
+
+
+def _last_link(model: Model, joint: int) -> str:
+    links = [
+        frame.name
+        for frame in model.frames
+        if frame.type is FrameType.BODY and frame.parent == joint
+    ]
+    return links[-1]

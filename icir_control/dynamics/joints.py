@@ -1,4 +1,4 @@
-"""The joints of a tree: what each kind can do, how many numbers it takes, and one joint's data."""
+"""What a tree is made of: its joints, and the frames on its bodies."""
 
 from dataclasses import dataclass
 from enum import Enum
@@ -6,6 +6,7 @@ from enum import Enum
 import numpy as np
 
 from icir_control.spatial import SE3
+from icir_control.spatial.arrays import Array
 
 
 class JointKind(Enum):
@@ -39,11 +40,6 @@ class JointKind(Enum):
         return _SIZES[self][1]
 
     @property
-    def has_axis(self) -> bool:
-        """Whether the kind moves about or along an axis that one can choose."""
-        return self in _WITH_AXIS
-
-    @property
     def has_quaternion(self) -> bool:
         """Whether the last four of its coordinates are a unit quaternion."""
         return self.nq > self.nv
@@ -59,9 +55,13 @@ _SIZES = {
     JointKind.SPHERICAL: (4, 3),
     JointKind.FLOATING: (7, 6),
 }
-_WITH_AXIS = frozenset(
-    (JointKind.REVOLUTE, JointKind.CONTINUOUS, JointKind.PRISMATIC, JointKind.CYLINDRICAL)
-)
+_LENGTHS = {
+    JointKind.PRISMATIC: 1,
+    JointKind.CYLINDRICAL: 1,
+    JointKind.PLANAR: 2,
+    JointKind.FLOATING: 3,
+}
+"""How many of a kind's first coordinates are lengths; the rest are angles, or a quaternion."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,11 +87,11 @@ class Joint:
     kind: JointKind
     parent: int
     placement: SE3
-    axis: np.ndarray
-    lower: np.ndarray
-    upper: np.ndarray
-    velocity: np.ndarray
-    effort: np.ndarray
+    axis: Array
+    lower: Array
+    upper: Array
+    velocity: Array
+    effort: Array
     actuated: bool
     index_q: int
     index_v: int
@@ -110,3 +110,57 @@ class Joint:
     def row(self) -> int:
         """The row of the kernels' buffer that carries the joint's body; 0 is the world."""
         return self.index_v + self.nv
+
+    def neutral(self) -> Array:
+        """Return zeros, or the identity for a quaternion: (nq,)."""
+        q = np.zeros(self.nq)
+        if self.kind.has_quaternion:
+            q[-1] = 1.0
+        return q
+
+    def random(self, rng: np.random.Generator) -> Array:
+        """Return coordinates (nq,) within the limits; without any, within +-1 m or +-pi."""
+        reach = np.full(self.nq, np.pi)
+        reach[: _LENGTHS.get(self.kind, 0)] = 1.0
+        has_lower, has_upper = np.isfinite(self.lower), np.isfinite(self.upper)
+        low = np.where(has_upper, self.upper - 2.0 * reach, -reach)
+        low = np.where(has_lower, self.lower, low)
+        high = np.where(has_lower, low + 2.0 * reach, reach)
+        high = np.where(has_upper, self.upper, high)
+        q = rng.uniform(low, high)
+        if self.kind.has_quaternion:
+            quaternion = rng.standard_normal(4)
+            q[-4:] = quaternion / np.linalg.norm(quaternion)
+        return q
+
+
+class FrameType(Enum):
+    """What a frame stands for."""
+
+    OP_FRAME = 'op_frame'
+    """An operational frame that a user adds."""
+    JOINT = 'joint'
+    """The output of a moving joint."""
+    FIXED_JOINT = 'fixed_joint'
+    """The output of a joint that does not move."""
+    BODY = 'body'
+    """A link."""
+    SENSOR = 'sensor'
+    """A sensor on a link."""
+
+
+@dataclass(frozen=True, eq=False)
+class Frame:
+    """A place that moves with a joint.
+
+    Attributes:
+        name: Its name; a joint and its link may share one.
+        parent: Index of the joint that carries it; 0 is the world.
+        placement: From the frame to the joint's frame.
+        type: What it stands for.
+    """
+
+    name: str
+    parent: int
+    placement: SE3
+    type: FrameType

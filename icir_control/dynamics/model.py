@@ -1,19 +1,23 @@
-"""The model: what never changes about a robot."""
+"""The model, which never changes, and the data: everything that is computed about it."""
 
 from collections import defaultdict
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import NamedTuple, TypeVar, overload
 
 import numpy as np
+from numpy.typing import NDArray
 
-from icir_control.dynamics import configuration
-from icir_control.dynamics.buffer import build_buffer
-from icir_control.dynamics.data import Data
-from icir_control.dynamics.frames import Frame, FrameType
-from icir_control.dynamics.joints import Joint
+from icir_control.dynamics.buffer import blocks, build_buffer
+from icir_control.dynamics.joints import Frame, FrameType, Joint
+from icir_control.dynamics.kernels import layout as at
 from icir_control.errors import InvalidValueError, UnknownNameError
-from icir_control.spatial import SE3, Inertia
-from icir_control.spatial.arrays import freeze
+from icir_control.spatial import SE3, Force, Inertia, Motion
+from icir_control.spatial.arrays import Array, freeze
+
+Value = TypeVar('Value')
+Vector6 = TypeVar('Vector6', Motion, Force)
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +39,7 @@ class Model:
     joints: tuple[Joint, ...]
     inertias: tuple[Inertia, ...]
     frames: tuple[Frame, ...]
-    gravity: np.ndarray
+    gravity: Array
 
     @cached_property
     def nq(self) -> int:
@@ -73,33 +77,33 @@ class Model:
         return tuple(joint.placement for joint in self.joints)
 
     @cached_property
-    def actuated(self) -> np.ndarray:
+    def actuated(self) -> NDArray[np.bool_]:
         """Which degrees of freedom have a motor: (nv,) bool, read-only."""
         flags = [joint.actuated for joint in self.joints for _ in range(joint.nv)]
         return freeze(np.array(flags, dtype=bool))
 
     @cached_property
-    def lower_position_limit(self) -> np.ndarray:
+    def lower_position_limit(self) -> Array:
         """Smallest q (nq,) [rad or m], -inf where there is no limit; read-only."""
         return freeze(np.concatenate([joint.lower for joint in self.joints]))
 
     @cached_property
-    def upper_position_limit(self) -> np.ndarray:
+    def upper_position_limit(self) -> Array:
         """Largest q (nq,) [rad or m]; read-only."""
         return freeze(np.concatenate([joint.upper for joint in self.joints]))
 
     @cached_property
-    def velocity_limit(self) -> np.ndarray:
+    def velocity_limit(self) -> Array:
         """Largest speed (nv,) [rad/s or m/s]; read-only."""
         return freeze(np.concatenate([joint.velocity for joint in self.joints]))
 
     @cached_property
-    def effort_limit(self) -> np.ndarray:
+    def effort_limit(self) -> Array:
         """Largest torque or force (nv,) [N m or N]; read-only."""
         return freeze(np.concatenate([joint.effort for joint in self.joints]))
 
     @cached_property
-    def buffer(self) -> np.ndarray:
+    def buffer(self) -> Array:
         """A `Data`'s buffer before anything is computed; not to be written to."""
         return build_buffer(self.joints, self.inertias, self.frames, self.gravity)
 
@@ -118,7 +122,7 @@ class Model:
 
     @cached_property
     def _frame_ids(self) -> dict[str, list[int]]:
-        ids = defaultdict(list)
+        ids: dict[str, list[int]] = defaultdict(list)
         for i, frame in enumerate(self.frames):
             ids[frame.name].append(i)
         return dict(ids)
@@ -183,19 +187,19 @@ class Model:
         frame = Frame(name, base.parent, base.placement @ placement, FrameType.OP_FRAME)
         return replace(self, frames=(*self.frames, frame))
 
-    def neutral(self) -> np.ndarray:
+    def neutral(self) -> Array:
         """Return the neutral configuration (nq,): zeros, and the identity of each quaternion."""
-        return configuration.neutral(self.joints)
+        return np.concatenate([joint.neutral() for joint in self.joints])
 
-    def random_configuration(self, rng: np.random.Generator) -> np.ndarray:
+    def random_configuration(self, rng: np.random.Generator) -> Array:
         """Return a configuration (nq,) drawn uniformly from all that the limits allow.
 
         A coordinate without limits is drawn from +-pi [rad] or +-1 [m], one with a single limit
         from a range as wide beside it, a quaternion from all rotations.
         """
-        return configuration.random(self.joints, rng)
+        return np.concatenate([joint.random(rng) for joint in self.joints])
 
-    def create_data(self, watch: str | None = None) -> Data:
+    def create_data(self, watch: str | None = None) -> 'Data':
         """Return a place for results.
 
         Args:
@@ -205,3 +209,135 @@ class Model:
             UnknownNameError: There is no such frame.
         """
         return Data(self, watch)
+
+
+class Lazy(Sequence[Value]):
+    """A sequence whose values are made from the newest results when they are asked for."""
+
+    __slots__ = ('_length', '_make')
+
+    def __init__(self, length: int, make: Callable[[int], Value]) -> None:
+        self._length = length
+        self._make = make
+
+    def __len__(self) -> int:
+        return self._length
+
+    @overload
+    def __getitem__(self, index: int) -> Value: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Value]: ...
+    def __getitem__(self, index: int | slice) -> Value | list[Value]:
+        positions = range(self._length)[index]
+        if isinstance(positions, range):
+            return [self._make(i) for i in positions]
+        return self._make(positions)
+
+
+class Watched(NamedTuple):
+    """What `compute_all_terms` refreshes about the watched frame: views into the buffer."""
+
+    rotation: Array
+    """To world axes (3, 3)."""
+    position: Array
+    """In the world (3,) [m]."""
+    twist: Array
+    """LOCAL (6,), linear part first."""
+    jacobian: Array
+    """LOCAL (6, nv)."""
+    drift: Array
+    """Classical acceleration at ddq = 0, LOCAL (6,): dJ v."""
+
+
+class Data:
+    """All results about one model; several of one model are independent of each other.
+
+    The arrays are views into `buffer`, so they always show the newest results: copy what is to
+    be kept. The sequences `oMi`, `oMf`, `v`, `a`, `f` make immutable values when asked.
+
+    Attributes:
+        model: The model it belongs to.
+        buffer: The model's constants and all results, one contiguous array for the kernels.
+        M: Mass matrix (nv, nv), symmetric.
+        nle: Nonlinear effects C(q, v) v + g(q), (nv,) [N m or N].
+        g: Gravity torque (nv,).
+        tau: Torque of inverse dynamics (nv,).
+        ddq: Acceleration of forward dynamics (nv,).
+        Minv: Inverse of M (nv, nv).
+        J: Jacobian (6, nv) whose columns are the twists of unit speeds, at the world's origin.
+        Jcom: Jacobian of the centre of mass (3, nv).
+        Ag: Centroidal map (6, nv).
+        hg: Centroidal momentum (6,), linear part first.
+        oMi: Placement of each joint in the world.
+        oMf: Placement of each frame in the world.
+        v: Twist of each joint's body, LOCAL.
+        a: Spatial acceleration of each joint's body, LOCAL: with the ddq that was given, or
+            at ddq = 0; without gravity.
+        f: Force through each joint, LOCAL, after `rnea`.
+        com: Centre of mass (3,) [m] of the subtree beyond each joint, in the joint's frame; that
+            of the universe is the whole's, in the world. `centroidal_map`, `centroidal_momentum`
+            and `center_of_mass_jacobian` refresh the whole's alone.
+        whole_com: The same as `com[0]`.
+        watched: The watched frame's terms, or None.
+        external: External forces by row; see `rnea`.
+        rows: The kernels' view of the joints; see `kernels.layout`.
+    """
+
+    __slots__ = (
+        *('model', 'buffer', 'rows', 'external', 'watched'),
+        *('J', 'oMi', 'oMf', 'v', 'a', 'f', 'com', 'whole_com'),
+        *('M', 'nle', 'g', 'tau', 'ddq', 'Minv', 'Jcom', 'Ag', 'hg'),
+    )
+
+    def __init__(self, model: Model, watch: str | None = None) -> None:
+        """Make room for all results; see `Model.create_data`."""
+        self.model = model
+        self.buffer = model.buffer.copy()
+        if watch is not None:
+            self.buffer[at.H_WATCHED] = model.frame_id(watch)
+        nv = model.nv
+        rows = self.buffer[at.HEADER : at.HEADER + (nv + 1) * at.STRIDE]
+        self.rows = rows.reshape(nv + 1, at.STRIDE)
+        self.J = self.rows[1:, at.COLUMN : at.COLUMN + 6].T
+        views: dict[str, Array] = {}
+        for name, block in blocks(model.nq, nv).items():
+            start = int(self.buffer[block.header])
+            views[name] = self.buffer[start : start + block.size].reshape(block.shape)
+        self.M, self.Minv = views['M'], views['Minv']
+        self.nle, self.g, self.tau, self.ddq = (views[x] for x in ('nle', 'g', 'tau', 'ddq'))
+        self.Jcom, self.Ag, self.hg = views['Jcom'], views['Ag'], views['hg'].ravel()
+        self.external = views['external']
+        self.watched = None if watch is None else _watched(views['watch'], nv)
+        com = views['com']
+        self.whole_com = com[0]
+        self.com = Lazy(model.njoints, lambda i: com[model.joints[i].row])
+        self.oMi = Lazy(model.njoints, self._joint_placement)
+        self.oMf = Lazy(model.nframes, self._frame_placement)
+        self.v = Lazy(model.njoints, lambda i: self._local(i, at.TWIST, Motion))
+        self.a = Lazy(model.njoints, lambda i: self._local(i, at.ACCELERATION, Motion))
+        self.f = Lazy(model.njoints, lambda i: self._local(i, at.WRENCH, Force))
+
+    def _joint_placement(self, i: int) -> SE3:
+        row = self.rows[self.model.joints[i].row]
+        rotation = row[at.ROTATION : at.ROTATION + 9].reshape(3, 3).copy()
+        return SE3.trusted(rotation, row[at.POSITION : at.POSITION + 3].copy())
+
+    def _frame_placement(self, i: int) -> SE3:
+        frame = self.model.frames[i]
+        return self._joint_placement(frame.parent) @ frame.placement
+
+    def _local(self, i: int, column: int, kind: type[Vector6]) -> Vector6:
+        """Return a motion or force of joint i, which the rows hold in world axes, in its own."""
+        vector = self.rows[self.model.joints[i].row, column : column + 6]
+        return self._joint_placement(i).act_inv(kind.trusted(vector.copy()))
+
+
+def _watched(area: Array, nv: int) -> Watched:
+    pose = area[at.W_POSE : at.W_TWIST].reshape(4, 3)
+    return Watched(
+        rotation=pose[:3],
+        position=pose[3],
+        twist=area[at.W_TWIST : at.W_DRIFT],
+        jacobian=area[at.W_JACOBIAN :].reshape(6, nv),
+        drift=area[at.W_DRIFT : at.W_JACOBIAN],
+    )

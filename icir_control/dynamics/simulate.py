@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from icir_control.dynamics.algorithms import aba
+from icir_control.dynamics.algorithms import aba, integrate
 from icir_control.dynamics.call import vector
-from icir_control.dynamics.manifold import integrate
 from icir_control.dynamics.model import Model
 from icir_control.errors import InvalidValueError, SimulationError
 

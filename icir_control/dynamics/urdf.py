@@ -11,10 +11,9 @@ import numpy as np
 
 from icir_control.deferred import deferred
 from icir_control.dynamics.builder import ModelBuilder
-from icir_control.dynamics.frames import FrameType
+from icir_control.dynamics.joints import FrameType
 from icir_control.dynamics.model import Model
-from icir_control.dynamics.urdf_elements import parse
-from icir_control.dynamics.urdf_source import read_source
+from icir_control.dynamics.urdf_xml import parse, read_source
 from icir_control.errors import IcirError, InvalidValueError, ModelError
 from icir_control.spatial import SE3, Inertia
 

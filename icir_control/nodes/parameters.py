@@ -1,18 +1,25 @@
-"""The parameters of one node: declared, checked as a whole, and watched while the node runs."""
+"""The parameters of one node: what is given to it, declared as ROS parameters, and watched."""
 
-import difflib
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from rcl_interfaces.msg import SetParametersResult
+import numpy as np
+import yaml
+from rcl_interfaces.msg import (
+    FloatingPointRange,
+    IntegerRange,
+    ParameterDescriptor,
+    SetParametersResult,
+)
 from rclpy.node import Node
-from rclpy.parameter import Parameter
+from rclpy.parameter import Parameter as RosParameter
 
-from icir_control.control.figure import Figure
 from icir_control.errors import ConfigurationError, IcirError
-from icir_control.nodes.descriptor import TYPES, descriptor_of, ros_value
+from icir_control.parameter import Parameter, flatten, replaced
+from icir_control.share import ANY_ARM, share_directory
 
-MODEL = Figure(
+MODEL = Parameter(
     'model',
     'string',
     'package://icir_control/urdf/gen3_6dof.urdf',
@@ -21,17 +28,23 @@ MODEL = Figure(
 )
 """The parameter that both nodes have."""
 
+_TYPES = {
+    'bool': RosParameter.Type.BOOL,
+    'int': RosParameter.Type.INTEGER,
+    'float': RosParameter.Type.DOUBLE,
+    'string': RosParameter.Type.STRING,
+    'float_array': RosParameter.Type.DOUBLE_ARRAY,
+    'string_array': RosParameter.Type.STRING_ARRAY,
+}
+
 
 class Parameters:
-    """Declares figures as parameters of a node and keeps their values.
+    """Takes what is given to a node, and declares it once it is checked.
 
     ROS parameters are statically typed: a file that says `duration: 2` gives an integer, and
-    declaring a double then fails. Here the given value is taken first, turned into the meant type
-    where that loses nothing, and only then declared, so that tools see the right type.
-
-    Attributes:
-        values: The present value of every declared parameter by its full name: a float, an int, a
-            bool, a string, a tuple of strings or a (n,) array.
+    declaring a double then fails. Here the given values are taken first; a configuration checks
+    them and brings them into the type that is meant, and only then they are declared, so that
+    tools see the right type.
     """
 
     def __init__(self, node: Node) -> None:
@@ -40,58 +53,54 @@ class Parameters:
         Args:
             node: The node, without parameters of ours as yet.
         """
-        self.values: dict[str, Any] = {}
         self._node = node
-        self._figures: dict[str, tuple[Figure, int]] = {}
         self._given = _given_values(node)
-        self._shipped: dict[str, Any] = {}
+        self._declared: dict[str, Parameter] = {}
+        self._joints = 0
 
-    def ship(self, values: Mapping[str, Any]) -> None:
-        """Set values by full name that stand where nothing is given, before a default."""
-        self._shipped.update(values)
-
-    def declare(self, figure: Figure, *, prefix: str = '', nv: int = 0) -> Any:
-        """Declare one parameter; its value: as given, else as shipped, else the default.
-
-        Args:
-            figure: What the parameter is; its kind may also be `int`.
-            prefix: What stands before the figure's name, with its dot, such as `modes.home.`.
-            nv: Degrees of freedom of the arm, for a figure with one entry per joint.
+    def declare_model(self) -> str:
+        """Declare the parameter `model`, and return its value.
 
         Raises:
-            ConfigurationError: The value that was given is not valid, or there is none.
+            ConfigurationError: It is no string.
         """
-        name = prefix + figure.name
-        value = {**self._shipped, **self._given}.get(name, figure.default)
-        value = _check(figure, value, name, nv)
-        # Declared by type and set afterwards, because an empty list alone says nothing of its
-        # type; described last, because what is read-only could not be set any more.
-        kind = TYPES[figure.kind]
-        self._node.declare_parameter(name, kind, ignore_override=True)
-        self._node.set_parameters([Parameter(name, kind, ros_value(value))])
-        self._node.set_descriptor(name, descriptor_of(figure, name, nv))
-        self._figures[name] = (figure, nv)
-        self.values[name] = value
+        value: str = MODEL.check(self._given.get(MODEL.name), 0)
+        self.declare({MODEL.name: MODEL}, lambda _: value, 0)
         return value
 
     def is_given(self, name: str) -> bool:
         """Tell whether a file or the command line gives this very parameter a value."""
         return name in self._given
 
-    def undeclared(self) -> dict[str, Any]:
-        """Return what is given or shipped and declared by nobody yet, unchecked, by full name."""
-        values = {**self._shipped, **self._given}
-        return {name: one for name, one in values.items() if not self._node.has_parameter(name)}
+    def values(self, shipped: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what is given beside the model, nested and unchecked.
 
-    def refuse_unknown(self) -> None:
-        """Refuse what was given but declared by nobody: a misspelt name would act like none.
-
-        Raises:
-            ConfigurationError: Names such a parameter and the valid names near it.
+        Args:
+            shipped: Values by full name that stand where nothing is given.
         """
-        for name in self._given:
-            if not self._node.has_parameter(name):
-                raise ConfigurationError(self._unknown(name))
+        values = {**shipped, **self._given}
+        values.pop(MODEL.name, None)
+        return replaced({}, values)
+
+    def declare(
+        self, parameters: Mapping[str, Parameter], value: Callable[[str], Any], joints: int
+    ) -> None:
+        """Declare parameters with their checked values.
+
+        Args:
+            parameters: By full name.
+            value: Gives the value by full name.
+            joints: Degrees of freedom of the arm.
+        """
+        self._joints = joints
+        for name, parameter in parameters.items():
+            # Declared by type and set afterwards, because an empty list alone says nothing of its
+            # type; described last, because what is read-only could not be set any more.
+            kind = _TYPES[parameter.kind]
+            self._node.declare_parameter(name, kind, ignore_override=True)
+            self._node.set_parameters([RosParameter(name, kind, _ros_value(value(name)))])
+            self._node.set_descriptor(name, descriptor_of(parameter, name, joints))
+        self._declared.update(parameters)
 
     def watch(self, take_over: Callable[[dict[str, Any]], None]) -> None:
         """From now on, hand every group of changes to a function that may refuse it.
@@ -101,76 +110,88 @@ class Parameters:
                 `IcirError` that it raises refuses them all, and its message is the reason.
         """
 
-        def convert(parameters: list[Parameter]) -> list[Parameter]:
-            return [self._converted(parameter) for parameter in parameters]
-
-        def check(parameters: list[Parameter]) -> SetParametersResult:
-            changes: dict[str, Any] = {}
+        def check(changed: list[RosParameter[Any]]) -> SetParametersResult:
+            changes = {one.name: one.value for one in changed if one.name in self._declared}
             try:
-                for parameter in parameters:
-                    if parameter.name in self._figures:
-                        figure, nv = self._figures[parameter.name]
-                        changes[parameter.name] = _check(
-                            figure, parameter.value, parameter.name, nv
-                        )
+                for name, value in changes.items():
+                    if value is None:
+                        expected = self._declared[name].expected(self._joints)
+                        raise ConfigurationError(f'{name} cannot be unset; expected {expected}')
                 if changes:
                     take_over(changes)
             except IcirError as error:
                 return SetParametersResult(successful=False, reason=str(error))
-            self.values.update(changes)
             return SetParametersResult(successful=True)
 
-        self._node.add_pre_set_parameters_callback(convert)
+        self._node.add_pre_set_parameters_callback(
+            lambda changed: [self._with_decimals(one) for one in changed]
+        )
         self._node.add_on_set_parameters_callback(check)
 
-    def _converted(self, parameter: Parameter) -> Parameter:
-        """Return the parameter in its meant type; unchanged where it has none, to be refused."""
-        if parameter.name not in self._figures or parameter.value is None:
-            return parameter
-        figure, nv = self._figures[parameter.name]
-        try:
-            value = _check(figure, parameter.value, parameter.name, nv)
-        except ConfigurationError:
-            return parameter
-        return Parameter(parameter.name, TYPES[figure.kind], ros_value(value))
-
-    def _unknown(self, name: str) -> str:
-        near = difflib.get_close_matches(name, self._figures, n=1)
-        group = name.rpartition('.')[0]
-        valid = [known for known in self._figures if known.rpartition('.')[0] == group]
-        hint = f'did you mean {near[0]!r}? ' if near else ''
-        return f'unknown parameter {name!r}; {hint}valid: {", ".join(valid or self._figures)}'
+    def _with_decimals(self, given: RosParameter[Any]) -> RosParameter[Any]:
+        """Return a parameter in which integers are decimals where decimals are meant."""
+        declared = self._declared.get(given.name)
+        whole = {
+            'float': RosParameter.Type.INTEGER,
+            'float_array': RosParameter.Type.INTEGER_ARRAY,
+        }
+        if declared is None or given.type_ != whole.get(declared.kind):
+            return given
+        value = np.asarray(given.value, dtype=float).tolist()
+        return RosParameter(given.name, _TYPES[declared.kind], value)
 
 
-def flatten(tree: Mapping[str, Any], prefix: str = '') -> dict[str, Any]:
-    """Return nested dictionaries as values with dotted names."""
-    values: dict[str, Any] = {}
-    for name, value in tree.items():
-        if isinstance(value, Mapping):
-            values.update(flatten(value, f'{prefix}{name}.'))
-        else:
-            values[prefix + name] = value
+def shipped_parameters(robot: str, node: str) -> dict[str, Any]:
+    """Return the parameters that ship with the package for a node, by full name.
+
+    Args:
+        robot: Name of the robot, as its URDF says; of one that does not ship, those of any arm.
+        node: Name of the node.
+    """
+    files = {path.stem: path for path in (share_directory() / 'config').glob('*.yaml')}
+    content = yaml.safe_load(files.get(robot, files[ANY_ARM]).read_text())
+    values = flatten(content[f'/**/{node}']['ros__parameters'])
+    values.pop(MODEL.name, None)
     return values
 
 
-def _check(figure: Figure, value: Any, name: str, nv: int) -> Any:
-    """Return a valid value in the figure's own type.
+def descriptor_of(parameter: Parameter, name: str, joints: int) -> ParameterDescriptor:
+    """Return what `ros2 param describe` and rqt show of a parameter.
 
-    Raises:
-        ConfigurationError: It is not valid; names the parameter and what would be valid.
+    What may be set while the node runs is typed dynamically, so that a wrong type reaches our own
+    check and is refused with the name and what would be valid. A range is there only where both
+    of its ends are, and an integer's within 32 bits: rqt makes sliders of ranges.
+
+    Args:
+        parameter: The parameter.
+        name: Its full name.
+        joints: Degrees of freedom of the arm.
     """
-    if value is None and figure.default is not None:
-        raise ConfigurationError(f'{name} cannot be unset; expected {figure.expected(nv)}')
-    if figure.kind == 'int':
-        if isinstance(value, bool) or not isinstance(value, int):
-            raise ConfigurationError(f'{name} = {value!r} is not valid; expected an integer')
-        return int(figure.check(value, name, nv))
-    if figure.kind == 'string' and not isinstance(value, str | None):
-        raise ConfigurationError(
-            f'{name} = {value!r} is not valid; expected {figure.expected(nv)}'
-            f' (in quotes, or YAML reads it as {type(value).__name__})'
-        )
-    return figure.check(value, name, nv)
+    unit = f' [{parameter.unit}]' if parameter.unit else ''
+    fixed = '' if parameter.running else '; fixed once the node runs'
+    descriptor = ParameterDescriptor(
+        name=name,
+        type=_TYPES[parameter.kind].value,
+        description=parameter.description + unit + fixed,
+        additional_constraints=parameter.expected(joints),
+        read_only=not parameter.running,
+        dynamic_typing=parameter.running,
+    )
+    lower, upper = parameter.lower, parameter.upper
+    if not (math.isfinite(lower) and math.isfinite(upper)):
+        return descriptor
+    if parameter.kind == 'float':
+        descriptor.floating_point_range = [FloatingPointRange(from_value=lower, to_value=upper)]
+    elif parameter.kind == 'int':
+        descriptor.integer_range = [IntegerRange(from_value=int(lower), to_value=int(upper))]
+    return descriptor
+
+
+def _ros_value(value: Any) -> Any:
+    """Return a value as ROS parameters hold it: arrays and tuples become lists."""
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    return list(value) if isinstance(value, tuple) else value
 
 
 def _given_values(node: Node) -> dict[str, Any]:
@@ -182,5 +203,5 @@ def _given_values(node: Node) -> dict[str, Any]:
     the node's handle tells.
     """
     with node.handle:
-        given = node.handle.get_parameters(Parameter)
+        given = node.handle.get_parameters(RosParameter)
     return {name: [] if one.value is None else one.value for name, one in given.items()}

@@ -130,12 +130,12 @@ def _drop_empty_inertials(robot: ElementTree.Element) -> None:
         inertial = link.find('inertial')
         if inertial is None:
             continue
-        figures = [
+        values = [
             text
             for part in inertial.findall('mass') + inertial.findall('inertia')
             for text in part.attrib.values()
         ]
-        if all(_is_zero(text) for text in figures):
+        if all(_is_zero(text) for text in values):
             link.remove(inertial)
 
 

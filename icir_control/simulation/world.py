@@ -1,5 +1,6 @@
 """The MuJoCo world: a robot that is read, stepped and pushed, joints by name."""
 
+import logging
 import os
 from typing import Any
 
@@ -8,11 +9,106 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from icir_control.errors import DivergenceError, InvalidValueError, UnknownNameError
-from icir_control.simulation.faults import ACCELERATION, POSITION, VELOCITY, what_diverged
-from icir_control.simulation.forces import ExternalForces
 from icir_control.simulation.joints import LARGEST_INPUT
+from icir_control.simulation.plant import DelayLine, Noise
 from icir_control.simulation.robot import SimulatedRobot
-from icir_control.simulation.signals import DelayLine, Noise
+
+
+class ExternalForces:
+    """Sums wrenches on links into MuJoCo's `xfrc_applied`, anew before every step.
+
+    MuJoCo wants a force at the link's centre of mass in world axes; ours act at the link's origin
+    in the link's axes: `f_world = R f`, `n_world = R n + (origin - com) x f_world`.
+
+    Attributes:
+        active: Whether there is anything to apply.
+    """
+
+    def __init__(self, model: mujoco.MjModel, data: mujoco.MjData) -> None:
+        """Start without forces.
+
+        Args:
+            model: The model that is stepped.
+            data: Its state.
+        """
+        self.active = False
+        self._model, self._data = model, data
+        self._applied: NDArray[np.float64] = data.xfrc_applied
+        self._rotation = data.xmat.reshape(-1, 3, 3)
+        self._origin, self._com = data.xpos, data.xipos
+        self._pushes: dict[int, NDArray[np.float64]] = {}
+        self._mouse: mujoco.MjvPerturb | None = None
+
+    def push(self, body: int, wrench: NDArray[np.float64]) -> None:
+        """Hold a wrench on a body until it is cleared or replaced.
+
+        Args:
+            body: The body.
+            wrench: (6,) force, moment [N, N m] at its origin, in its axes.
+        """
+        self._pushes[body] = wrench
+        self.active = True
+
+    def clear(self, body: int) -> None:
+        """Take the wrench off a body; none there is no error."""
+        self._pushes.pop(body, None)
+        self._settle()
+
+    def clear_all(self) -> None:
+        """Take every wrench away, the mouse's too."""
+        self._pushes.clear()
+        self._mouse = None
+        self._settle()
+
+    def drag(self, mouse: mujoco.MjvPerturb | None) -> None:
+        """Let the mouse pull at a body, or let go.
+
+        Args:
+            mouse: A snapshot of the viewer's perturbation; None where there is no drag.
+        """
+        dragging = mouse is not None and (mouse.active or mouse.active2) and mouse.select > 0
+        self._mouse = mouse if dragging else None
+        self._settle()
+
+    def apply(self) -> None:
+        """Write the sum for the present configuration, whose poses `mj_step1` has found."""
+        self._applied.fill(0.0)
+        if self._mouse is not None:
+            # Overwrites the row of the body that it drags, so it comes first.
+            mujoco.mjv_applyPerturbForce(self._model, self._data, self._mouse)
+        for body, wrench in self._pushes.items():
+            rotation, row = self._rotation[body], self._applied[body]
+            force = rotation.dot(wrench[:3])
+            row[:3] += force
+            row[3:] += rotation.dot(wrench[3:])
+            row[3:] += _cross(self._origin[body] - self._com[body], force)
+
+    def _settle(self) -> None:
+        active = bool(self._pushes) or self._mouse is not None
+        if self.active and not active:
+            self._applied.fill(0.0)
+        self.active = active
+
+
+def _cross(a: NDArray[np.float64], b: NDArray[np.float64]) -> tuple[float, float, float]:
+    """Return a x b; `np.cross` takes ten times as long for three numbers."""
+    (ax, ay, az), (bx, by, bz) = a.tolist(), b.tolist()
+    return ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx
+
+
+_log = logging.getLogger(__name__)
+
+# MuJoCo prints a warning and writes it to a file in the working directory, unless someone listens.
+if mujoco.get_mju_user_warning() is None:
+    mujoco.set_mju_user_warning(lambda text: _log.warning('MuJoCo: %s', text))
+
+_POSITION = int(mujoco.mjtWarning.mjWARN_BADQPOS)
+_VELOCITY = int(mujoco.mjtWarning.mjWARN_BADQVEL)
+_ACCELERATION = int(mujoco.mjtWarning.mjWARN_BADQACC)
+"""Warnings that mean divergence: their places among MuJoCo's counters."""
+
+# Cause before effect.
+_QUANTITIES = {_POSITION: 'position', _VELOCITY: 'velocity', _ACCELERATION: 'acceleration'}
 
 
 class World(SimulatedRobot):
@@ -148,7 +244,7 @@ class World(SimulatedRobot):
         mujoco.mj_step2(self.model, self.data)
         self._is_prepared = False
         warnings = self._warnings
-        if warnings[ACCELERATION] or warnings[VELOCITY] or warnings[POSITION]:
+        if warnings[_ACCELERATION] or warnings[_VELOCITY] or warnings[_POSITION]:
             self._diverge()
         self.steps += 1
         self.time_ns += self.timestep_ns
@@ -225,7 +321,7 @@ class World(SimulatedRobot):
         Raises:
             DivergenceError: Always.
         """
-        joint, quantity = what_diverged(self.model, self.data)
+        joint, quantity = _what_diverged(self.model, self.data)
         self._qpos[:], self._qvel[:] = self._good_position, self._good_velocity
         self._forces.clear_all()
         self._diverged = (joint, self.time_ns * 1e-9, quantity)
@@ -235,3 +331,15 @@ class World(SimulatedRobot):
         if link not in self._links:
             raise UnknownNameError('link', link, self._links)
         return self._links[link]
+
+
+def _what_diverged(model: mujoco.MjModel, data: mujoco.MjData) -> tuple[str, str]:
+    """Return joint and quantity that left the finite, where one of the counters says so.
+
+    Args:
+        model: The model, whose joints have one degree of freedom each.
+        data: Its state.
+    """
+    kind = next(kind for kind in _QUANTITIES if data.warning[kind].number)
+    degree = int(data.warning[kind].lastinfo)
+    return model.joint(model.dof_jntid[degree]).name, _QUANTITIES[kind]

@@ -4,10 +4,7 @@ The values need numpy alone; the exponentials, logarithms, Jacobians and quatern
 kernels (`icir_control.spatial.kernels`), which load numba at their first call.
 """
 
-from icir_control.spatial.force import Force
 from icir_control.spatial.inertia import Inertia
-from icir_control.spatial.motion import Motion
-from icir_control.spatial.screw import ScrewAxis, screw_axis
 from icir_control.spatial.se3 import (
     SE3,
     exp6,
@@ -31,6 +28,7 @@ from icir_control.spatial.so3 import (
     skew,
     unskew,
 )
+from icir_control.spatial.vectors import Force, Motion, ScrewAxis, screw_axis
 
 __all__ = [
     'SE3',

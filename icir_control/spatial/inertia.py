@@ -6,6 +6,7 @@ import numpy as np
 
 from icir_control.errors import InvalidValueError
 from icir_control.spatial.arrays import (
+    Array,
     checked,
     checked_scalar,
     close,
@@ -14,8 +15,7 @@ from icir_control.spatial.arrays import (
     freeze,
     text,
 )
-from icir_control.spatial.force import Force
-from icir_control.spatial.motion import Motion
+from icir_control.spatial.vectors import Force, Motion
 
 _SLACK = 1e-9
 """What rounding may cost symmetry and the triangle inequality, relative to the largest moment."""
@@ -49,7 +49,7 @@ class Inertia:
         self._rotational = freeze(_checked_rotational(rotational))
 
     @classmethod
-    def trusted(cls, mass: float, com: np.ndarray, rotational: np.ndarray) -> Self:
+    def trusted(cls, mass: float, com: Array, rotational: Array) -> Self:
         """Wrap float64 arrays (3,), (3, 3) without check or copy, and make them read-only."""
         self = cls.__new__(cls)
         self._mass, self._com, self._rotational = mass, freeze(com), freeze(rotational)
@@ -102,23 +102,23 @@ class Inertia:
         return self._mass
 
     @property
-    def com(self) -> np.ndarray:
+    def com(self) -> Array:
         """The centre of mass c (3,) [m] from the frame's origin, read-only."""
         return self._com
 
     @property
-    def rotational(self) -> np.ndarray:
+    def rotational(self) -> Array:
         """The rotational inertia I (3, 3) [kg m^2] about the centre of mass, read-only."""
         return self._rotational
 
     @property
-    def rotational_at_origin(self) -> np.ndarray:
+    def rotational_at_origin(self) -> Array:
         """I + m [c] [c]^T (3, 3) [kg m^2], about the frame's origin (parallel axes)."""
         c = cross_matrix(self._com)
         return self._rotational + self._mass * c @ c.T
 
     @property
-    def matrix(self) -> np.ndarray:
+    def matrix(self) -> Array:
         """The (6, 6) matrix [[m 1, m [c]^T], [m [c], I + m [c] [c]^T]], linear part first."""
         mc = self._mass * cross_matrix(self._com)
         return np.block([[self._mass * np.eye(3), mc.T], [mc, self.rotational_at_origin]])
@@ -147,12 +147,12 @@ class Inertia:
         out[3:] = cross(w, cross(c, momentum) + self._rotational.dot(w)) - cross(v, beta)
         return Force.trusted(out)
 
-    def moved(self, rotation: np.ndarray, translation: np.ndarray) -> Self:
+    def moved(self, rotation: Array, translation: Array) -> Self:
         """Return the inertia in the parent frame: (m, p + R c, R I R^T)."""
         com = translation + rotation.dot(self._com)
         return self.trusted(self._mass, com, rotation @ self._rotational @ rotation.T)
 
-    def moved_back(self, rotation: np.ndarray, translation: np.ndarray) -> Self:
+    def moved_back(self, rotation: Array, translation: Array) -> Self:
         """Return the inertia in the child frame: (m, R^T (c - p), R^T I R)."""
         com = (self._com - translation).dot(rotation)
         return self.trusted(self._mass, com, rotation.T @ self._rotational @ rotation)
@@ -187,8 +187,6 @@ class Inertia:
             and np.array_equal(self._rotational, other._rotational)
         )
 
-    __hash__ = None
-
     def __reduce__(self) -> tuple[Any, ...]:
         parts = self._mass, np.array(self._com), np.array(self._rotational)
         return type(self).trusted, parts
@@ -198,7 +196,7 @@ class Inertia:
         return f'Inertia(mass={self._mass:g}, {parts})'
 
 
-def _checked_rotational(value: Any) -> np.ndarray:
+def _checked_rotational(value: Any) -> Array:
     """Return I (3, 3) about the centre of mass, if some distribution of mass could have it."""
     rotational = checked('rotational', value, (3, 3))
     slack = _SLACK * np.abs(rotational).max()

@@ -1,17 +1,16 @@
 """Placements: SE(3) as immutable values, and the exponential of se(3)."""
 
-from typing import Any, Self, TypeVar, overload
+from typing import Any, Self, TypeVar
 
 import numpy as np
 
 from icir_control.errors import InvalidValueError
 from icir_control.spatial import kernels, so3
-from icir_control.spatial.arrays import checked, close, cross_matrix, freeze, text
-from icir_control.spatial.force import Force
+from icir_control.spatial.arrays import Array, checked, close, cross_matrix, freeze, text
 from icir_control.spatial.inertia import Inertia
-from icir_control.spatial.motion import Motion
+from icir_control.spatial.vectors import Force, Motion
 
-Spatial = TypeVar('Spatial', Motion, Force, Inertia)
+Placeable = TypeVar('Placeable', 'SE3', Motion, Force, Inertia, Array)
 
 
 class SE3:
@@ -34,7 +33,7 @@ class SE3:
         self._translation = freeze(checked('translation', translation, (3,)))
 
     @classmethod
-    def trusted(cls, rotation: np.ndarray, translation: np.ndarray) -> Self:
+    def trusted(cls, rotation: Array, translation: Array) -> Self:
         """Wrap float64 arrays (3, 3), (3,) without check or copy, and make them read-only.
 
         For callers in a hurry; the arrays (and what they view) must not change any more.
@@ -42,8 +41,7 @@ class SE3:
         self = cls.__new__(cls)
         rotation.flags.writeable = False
         translation.flags.writeable = False
-        self._rotation = rotation
-        self._translation = translation
+        self._rotation, self._translation = rotation, translation
         return self
 
     @classmethod
@@ -87,27 +85,27 @@ class SE3:
         return cls.from_quaternion(quaternion, rng.standard_normal(3))
 
     @property
-    def rotation(self) -> np.ndarray:
+    def rotation(self) -> Array:
         """The rotation R_ab (3, 3), read-only."""
         return self._rotation
 
     @property
-    def translation(self) -> np.ndarray:
+    def translation(self) -> Array:
         """The position p_ab (3,) [m] of b's origin in a, read-only."""
         return self._translation
 
     @property
-    def quaternion(self) -> np.ndarray:
+    def quaternion(self) -> Array:
         """The rotation as a unit quaternion (x, y, z, w), w >= 0; a fresh array."""
         return so3.quaternion_from_rotation(self._rotation)
 
     @property
-    def rpy(self) -> np.ndarray:
+    def rpy(self) -> Array:
         """The rotation as URDF's roll, pitch, yaw (3,) [rad]; a fresh array."""
         return so3.rpy_from_rotation(self._rotation)
 
     @property
-    def matrix(self) -> np.ndarray:
+    def matrix(self) -> Array:
         """The homogeneous matrix (4, 4); a fresh array."""
         out = np.eye(4)
         out[:3, :3] = self._rotation
@@ -115,7 +113,7 @@ class SE3:
         return out
 
     @property
-    def action(self) -> np.ndarray:
+    def action(self) -> Array:
         """X_ab (6, 6) = [[R, [p] R], [0, R]], which maps the vector of a `Motion` from b to a."""
         out = np.zeros((6, 6))
         out[:3, :3] = out[3:, 3:] = self._rotation
@@ -123,7 +121,7 @@ class SE3:
         return out
 
     @property
-    def dual_action(self) -> np.ndarray:
+    def dual_action(self) -> Array:
         """X*_ab (6, 6) = [[R, 0], [[p] R, R]], which maps the vector of a `Force` from b to a."""
         out = np.zeros((6, 6))
         out[:3, :3] = out[3:, 3:] = self._rotation
@@ -143,13 +141,7 @@ class SE3:
         translation = self._translation + self._rotation.dot(other._translation)
         return self.trusted(self._rotation.dot(other._rotation), translation)
 
-    @overload
-    def act(self, x: 'SE3') -> 'SE3': ...
-    @overload
-    def act(self, x: Spatial) -> Spatial: ...
-    @overload
-    def act(self, x: np.ndarray) -> np.ndarray: ...
-    def act(self, x: Any) -> Any:
+    def act(self, x: Placeable) -> Placeable:
         """Return x, given in frame b, in frame a.
 
         Args:
@@ -164,13 +156,7 @@ class SE3:
             return x.moved(self._rotation, self._translation)
         return _checked_points(x).dot(self._rotation.T) + self._translation
 
-    @overload
-    def act_inv(self, x: 'SE3') -> 'SE3': ...
-    @overload
-    def act_inv(self, x: Spatial) -> Spatial: ...
-    @overload
-    def act_inv(self, x: np.ndarray) -> np.ndarray: ...
-    def act_inv(self, x: Any) -> Any:
+    def act_inv(self, x: Placeable) -> Placeable:
         """Return x, given in frame a, in frame b; what `inverse().act(x)` gives, at half the cost.
 
         Args:
@@ -200,8 +186,6 @@ class SE3:
             return NotImplemented
         return np.array_equal(self.matrix, other.matrix)
 
-    __hash__ = None
-
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self).trusted, (np.array(self._rotation), np.array(self._translation))
 
@@ -209,7 +193,7 @@ class SE3:
         return f'SE3(rotation={text(self._rotation)}, translation={text(self._translation)})'
 
 
-def _checked_points(value: Any) -> np.ndarray:
+def _checked_points(value: Any) -> Array:
     """Return points as a float64 array (3,) or (n, 3)."""
     try:
         points = np.asarray(value, dtype=float)
@@ -221,7 +205,7 @@ def _checked_points(value: Any) -> np.ndarray:
     return points
 
 
-def hat(motion: Motion) -> np.ndarray:
+def hat(motion: Motion) -> Array:
     """Return the (4, 4) matrix [[[w], v], [0, 0]] of se(3)."""
     if not isinstance(motion, Motion):
         raise InvalidValueError('motion', motion, 'a Motion')
@@ -243,7 +227,7 @@ def vee(matrix: Any) -> Motion:
     return Motion(m[:3, 3], so3.unskew(m[:3, :3]))
 
 
-def _coordinates(xi: Any) -> np.ndarray:
+def _coordinates(xi: Any) -> Array:
     """Return exponential coordinates (6,) from a `Motion` or six numbers, linear part first."""
     return np.array(xi.vector) if isinstance(xi, Motion) else checked('xi', xi, (6,))
 
@@ -273,7 +257,7 @@ def log6(placement: SE3) -> Motion:
     return Motion.trusted(out)
 
 
-def right_jacobian6(xi: Motion | Any) -> np.ndarray:
+def right_jacobian6(xi: Motion | Any) -> Array:
     """Return J (6, 6) with exp6(xi + d) = exp6(xi) @ exp6(J d) to first order.
 
     So nu = J dxi/dt, the twist in the axes of the moved body.
@@ -283,7 +267,7 @@ def right_jacobian6(xi: Motion | Any) -> np.ndarray:
     return out
 
 
-def right_jacobian6_inverse(xi: Motion | Any) -> np.ndarray:
+def right_jacobian6_inverse(xi: Motion | Any) -> Array:
     """Return the inverse of `right_jacobian6`.
 
     Raises:

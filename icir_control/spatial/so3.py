@@ -11,16 +11,16 @@ import numpy as np
 
 from icir_control.errors import InvalidValueError
 from icir_control.spatial import kernels
-from icir_control.spatial.arrays import checked, checked_scalar, cross_matrix
+from icir_control.spatial.arrays import Array, checked, checked_scalar, cross_matrix
 
 _ORTHONORMAL = 1e-6
-"""How far R^T R may be from 1: what figures rounded to seven digits have."""
+"""How far R^T R may be from 1: what numbers rounded to seven digits have."""
 
 _SINGULAR = 1e-8
 """How near to a full turn [rad] the inverse Jacobians, which do not exist there, are refused."""
 
 
-def skew(vector: Any) -> np.ndarray:
+def skew(vector: Any) -> Array:
     """Return the (3, 3) matrix [a] with [a] b = a x b.
 
     Raises:
@@ -29,7 +29,7 @@ def skew(vector: Any) -> np.ndarray:
     return cross_matrix(checked('vector', vector, (3,)))
 
 
-def unskew(matrix: Any) -> np.ndarray:
+def unskew(matrix: Any) -> Array:
     """Return the vector (3,) of a skew-symmetric matrix.
 
     Raises:
@@ -41,7 +41,7 @@ def unskew(matrix: Any) -> np.ndarray:
     return 0.5 * np.array((m[2, 1] - m[1, 2], m[0, 2] - m[2, 0], m[1, 0] - m[0, 1]))
 
 
-def checked_rotation(name: str, value: Any) -> np.ndarray:
+def checked_rotation(name: str, value: Any) -> Array:
     """Return a fresh (3, 3) array that is a rotation, or say why the value is none.
 
     Raises:
@@ -55,7 +55,7 @@ def checked_rotation(name: str, value: Any) -> np.ndarray:
     return rotation
 
 
-def nearest_rotation(matrix: Any) -> np.ndarray:
+def nearest_rotation(matrix: Any) -> Array:
     """Return the rotation nearest to a (3, 3) matrix (least squares, by its singular values).
 
     Raises:
@@ -69,7 +69,7 @@ def nearest_rotation(matrix: Any) -> np.ndarray:
     return left @ right
 
 
-def rotation(axis: Any, angle: float) -> np.ndarray:
+def rotation(axis: Any, angle: float) -> Array:
     """Return Rot(axis, angle) = 1 + sin(angle) [u] + (1 - cos(angle)) [u]^2, u the unit axis.
 
     Args:
@@ -85,7 +85,7 @@ def rotation(axis: Any, angle: float) -> np.ndarray:
     return np.eye(3) + sin(angle) * w + 2.0 * sin(0.5 * angle) ** 2 * (w @ w)
 
 
-def unit(name: str, vector: Any) -> np.ndarray:
+def unit(name: str, vector: Any) -> Array:
     """Return the unit vector (3,) along a vector.
 
     Raises:
@@ -100,7 +100,7 @@ def unit(name: str, vector: Any) -> np.ndarray:
     return a / sqrt(a.dot(a))
 
 
-def rotation_from_rpy(rpy: Any) -> np.ndarray:
+def rotation_from_rpy(rpy: Any) -> Array:
     """Return Rz(yaw) Ry(pitch) Rx(roll), URDF's fixed-axis angles (3,) [rad]."""
     roll, pitch, yaw = checked('rpy', rpy, (3,)).tolist()
     sr, cr, sp, cp, sy, cy = sin(roll), cos(roll), sin(pitch), cos(pitch), sin(yaw), cos(yaw)
@@ -113,7 +113,7 @@ def rotation_from_rpy(rpy: Any) -> np.ndarray:
     )
 
 
-def rpy_from_rotation(matrix: Any) -> np.ndarray:
+def rpy_from_rotation(matrix: Any) -> Array:
     """Return roll, pitch, yaw (3,) [rad], pitch within +-pi/2.
 
     At pitch = +-pi/2 only yaw -+ roll is defined. The yaw is therefore measured after the roll is
@@ -127,7 +127,7 @@ def rpy_from_rotation(matrix: Any) -> np.ndarray:
     return np.array((roll, pitch, yaw))
 
 
-def rotation_from_quaternion(quaternion: Any) -> np.ndarray:
+def rotation_from_quaternion(quaternion: Any) -> Array:
     """Return the rotation of a quaternion (x, y, z, w), which is normalised first.
 
     Raises:
@@ -142,21 +142,21 @@ def rotation_from_quaternion(quaternion: Any) -> np.ndarray:
     return out
 
 
-def quaternion_from_rotation(matrix: Any) -> np.ndarray:
+def quaternion_from_rotation(matrix: Any) -> Array:
     """Return the unit quaternion (x, y, z, w) of a rotation, with w >= 0."""
     out = np.empty(4)
     kernels.rotation_to_quaternion(checked_rotation('rotation', matrix), out)
     return out
 
 
-def exp3(phi: Any) -> np.ndarray:
+def exp3(phi: Any) -> Array:
     """Return the rotation about the vector phi (3,) by |phi| [rad]."""
     out = np.empty((3, 3))
     kernels.exp3(checked('phi', phi, (3,)), out)
     return out
 
 
-def log3(matrix: Any) -> np.ndarray:
+def log3(matrix: Any) -> Array:
     """Return the rotation vector (3,) [rad], at most pi long, of a rotation.
 
     At a half turn there are two; one of them is returned, and it gives the rotation back.
@@ -166,7 +166,7 @@ def log3(matrix: Any) -> np.ndarray:
     return out
 
 
-def right_jacobian3(phi: Any) -> np.ndarray:
+def right_jacobian3(phi: Any) -> Array:
     """Return J (3, 3) with exp3(phi + d) = exp3(phi) exp3(J d) to first order.
 
     So omega = J dphi/dt in the axes of the rotated body. The left Jacobian is J^T.
@@ -176,7 +176,7 @@ def right_jacobian3(phi: Any) -> np.ndarray:
     return out
 
 
-def right_jacobian3_inverse(phi: Any) -> np.ndarray:
+def right_jacobian3_inverse(phi: Any) -> Array:
     """Return the inverse of `right_jacobian3`.
 
     Raises:
@@ -189,7 +189,7 @@ def right_jacobian3_inverse(phi: Any) -> np.ndarray:
     return out
 
 
-def refuse_full_turn(phi: np.ndarray) -> None:
+def refuse_full_turn(phi: Array) -> None:
     """Raise where the right Jacobian has no inverse.
 
     Raises:

@@ -1,7 +1,12 @@
 """Trajectories: pure functions of time that give position, velocity and acceleration."""
 
-from icir_control.trajectory.joint import JointTrajectory
-from icir_control.trajectory.profile import PROFILES, cubic, quintic, stop
-from icir_control.trajectory.se3 import SE3Trajectory
+from icir_control.trajectory.trajectories import (
+    PROFILES,
+    JointTrajectory,
+    SE3Trajectory,
+    cubic,
+    quintic,
+    stop,
+)
 
 __all__ = ['PROFILES', 'JointTrajectory', 'SE3Trajectory', 'cubic', 'quintic', 'stop']

@@ -3,6 +3,7 @@
 import numpy as np
 
 from icir_control.compiled import kernel
+from icir_control.scratch import scratch_matrix, scratch_vector
 from icir_control.spatial.kernels import exp3
 from icir_control.spatial.kernels.coefficients import (
     sine_defect_ratio,
@@ -85,8 +86,7 @@ def pose_at(
         elapsed: Time since the start [s].
         pose: (4, 3) output, rows 0-2 the rotation, row 3 the position.
     """
-    x = np.empty(6)
-    turn = np.empty((3, 3))
+    x, turn = scratch_vector(6), scratch_matrix(3, 3)
     polynomial_at(coefficients, duration, elapsed, x)
     exp3(x[3:], turn)
     for i in range(3):
@@ -116,7 +116,7 @@ def pose_rates_at(
         twist: (6,) output, linear first [m/s, rad/s].
         acceleration: (6,) output, classical [m/s^2, rad/s^2].
     """
-    x, xd, xdd = np.empty(6), np.empty(6), np.empty(6)
+    x, xd, xdd = scratch_vector(6), scratch_vector(6), scratch_vector(6)
     polynomial_at(coefficients, duration, elapsed, x)
     polynomial_rates_at(coefficients, duration, elapsed, xd, xdd)
     for i in range(3):

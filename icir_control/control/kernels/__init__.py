@@ -1,5 +1,1 @@
-"""The compiled half of the controller: plain arrays and one record, in and out."""
-
-from icir_control.control.kernels.tick import run
-
-__all__ = ['run']
+"""The compiled half of the controller: structs and plain arrays, in and out."""

@@ -6,6 +6,7 @@ Products of matrices are those of `icir_control.spatial.kernels`.
 import numpy as np
 
 from icir_control.compiled import kernel
+from icir_control.scratch import scratch_matrix, scratch_vector
 from icir_control.spatial.kernels import mat_mat_t
 
 ITERATIONS = 40
@@ -100,9 +101,7 @@ def solve(A: np.ndarray, x: np.ndarray) -> None:
 
 
 @kernel
-def smallest_singular_value(
-    J: np.ndarray, direction: np.ndarray, L: np.ndarray, y: np.ndarray
-) -> float:
+def smallest_singular_value(J: np.ndarray, direction: np.ndarray) -> float:
     """Return the smallest of the six singular values of a (6, n) matrix.
 
     Inverse iteration on J J^T: the direction that shrinks least is kept by the caller, so that
@@ -111,9 +110,8 @@ def smallest_singular_value(
     Args:
         J: (6, n).
         direction: (6,) unit vector in, the left singular vector out.
-        L: (6, 6) scratch.
-        y: (6,) scratch.
     """
+    L, y = scratch_matrix(6, 6), scratch_vector(6)
     mat_mat_t(J, J, L)
     if not cholesky(L):
         return 0.0
@@ -135,8 +133,9 @@ def smallest_singular_value(
 
 
 @kernel
-def inverse_inertia_rows(M: np.ndarray, J: np.ndarray, rows: np.ndarray, L: np.ndarray) -> None:
-    """Write J M^-1, (6, n), for a symmetric positive definite M (n, n); L (n, n) is scratch."""
+def inverse_inertia_rows(M: np.ndarray, J: np.ndarray, rows: np.ndarray) -> None:
+    """Write J M^-1, (6, n), for a symmetric positive definite M (n, n)."""
+    L = np.empty_like(M)
     copy_matrix(M, L)
     cholesky(L)
     for i in range(J.shape[0]):

@@ -4,47 +4,61 @@ from typing import ClassVar
 
 import numpy as np
 
-from icir_control.control.figure import Figure
-from icir_control.control.kernels.record import FLOAT
-from icir_control.control.law import Law, Plan, Start
-from icir_control.control.laws.common import (
-    SINGULARITY,
+from icir_control.control.kernels.task_space import pose_error, relative_rotation, resolve, rotated
+from icir_control.control.law import Law, Plan, Start, Tick, compiled
+from icir_control.control.motion import (
+    REST_RATE,
     SINGULARITY_DAMPING,
+    SINGULARITY_THRESHOLD,
     STOP_TIME,
-    write_singularity,
 )
+from icir_control.parameter import FloatArray, parameter
 from icir_control.trajectory import SE3Trajectory
 
 
 class Float(Law):
-    """The tutorial's impedance: no stiffness in translation, acceleration gains.
+    """tau = M J^+ (a_r + Kp e + Kd (nu_r - nu) - Jdot v) + nle, no stiffness in translation.
 
-    Slide "Task space impedance control". The rotation gains are the task gains; the translation
-    is damped at a rate of its own, by default that of the task gains, 2 sqrt(5000 1/s^2).
+    The tutorial's impedance, slide "Task space impedance control": the desired position is where
+    the arm is. The rotation gains are the task gains; the translation is damped at a rate of its
+    own, by default that of the task gains, 2 sqrt(5000 1/s^2).
     """
 
-    FIGURES: ClassVar[tuple[Figure, ...]] = (
-        Figure(
-            'damping_rate',
-            'float',
-            2.0 * np.sqrt(5000.0),
-            '1/s',
-            'rate at which translation dies away; the less, the lighter the arm is to guide',
-            lower=0.0,
-            upper=1000.0,
-        ),
-        STOP_TIME,
-        SINGULARITY,
-        SINGULARITY_DAMPING,
+    FOLLOWS: ClassVar[str] = 'pose'
+    METRICS: ClassVar[tuple[str, ...]] = ('hand_guiding',)
+
+    damping_rate: float = parameter(
+        2.0 * np.sqrt(5000.0),
+        '1/s',
+        'rate at which translation dies away; the less, the lighter the arm is to guide',
+        lower=0.0,
+        upper=1000.0,
     )
-    CODE = FLOAT
+    stop_time: float = STOP_TIME
+    singularity_threshold: float = SINGULARITY_THRESHOLD
+    singularity_damping: float = SINGULARITY_DAMPING
 
     def plan(self, start: Start) -> Plan:
         """Let the present motion decay, and hold the orientation in which it ends."""
-        seconds = self.figures['stop_time']
-        return Plan(SE3Trajectory.to_stop(start.time, seconds, start.pose, start.twist))
+        path = SE3Trajectory.to_stop(start.time, self.stop_time, start.pose, start.twist)
+        return Plan(path, self.stop_time)
 
-    def write(self, record: np.record) -> None:
-        """Write the damping and the treatment of singularities."""
-        record.damping_rate_goal[:] = self.figures['damping_rate']
-        write_singularity(record, self.figures)
+    @compiled
+    def acceleration(self, tick: Tick) -> FloatArray:
+        """Return ddq = J^+ (a_r + Kp e + Kd (nu_r - nu) - Jdot v); free joints come to rest."""
+        R_tool_reference = relative_rotation(tick.pose, tick.pose_reference)
+        e = pose_error(tick.pose, tick.pose_reference)
+        rate = rotated(R_tool_reference, tick.twist_reference) - tick.twist
+        a = rotated(R_tool_reference, tick.frame_acceleration_reference)
+        kp, kd = tick.task_kp.copy(), tick.task_kd.copy()
+        for i in range(3):
+            kp[i], kd[i] = 0.0, self.damping_rate
+        return resolve(
+            tick.M,
+            tick.jacobian,
+            a + kp * e + kd * rate - tick.drift,
+            -REST_RATE * tick.v,
+            tick.smallest_singular_value,
+            self.singularity_threshold,
+            self.singularity_damping,
+        )

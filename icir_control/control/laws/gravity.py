@@ -2,11 +2,8 @@
 
 from typing import ClassVar
 
-import numpy as np
-
-from icir_control.control.figure import Figure
-from icir_control.control.kernels.record import GRAVITY
-from icir_control.control.law import Law
+from icir_control.control.law import Law, Tick, compiled
+from icir_control.parameter import FloatArray, parameter
 
 
 class Gravity(Law):
@@ -16,19 +13,13 @@ class Gravity(Law):
     the last desired acceleration, which makes a moving arm speed up and is not done here.
     """
 
-    FIGURES: ClassVar[tuple[Figure, ...]] = (
-        Figure(
-            'damping_rate',
-            'float',
-            2.0,
-            '1/s',
-            'rate at which motion dies away; 0 for none',
-            lower=0.0,
-            upper=500.0,
-        ),
-    )
-    CODE = GRAVITY
+    METRICS: ClassVar[tuple[str, ...]] = ('drift',)
 
-    def write(self, record: np.record) -> None:
-        """Write the damping rate."""
-        record.damping_rate_goal[:] = self.figures['damping_rate']
+    damping_rate: float = parameter(
+        2.0, '1/s', 'rate at which motion dies away; 0 for none', lower=0.0, upper=500.0
+    )
+
+    @compiled
+    def acceleration(self, tick: Tick) -> FloatArray:
+        """Return ddq = -d v."""
+        return -self.damping_rate * tick.v

@@ -1,26 +1,38 @@
 """Impedance: the end effector on a spring and damper, with the arm's own inertia."""
 
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from icir_control.control.arm import Arm
-from icir_control.control.figure import Figure
-from icir_control.control.kernels.record import IMPEDANCE
-from icir_control.control.law import Law, Plan, Start
-from icir_control.control.laws.common import (
+from icir_control.compiled import kernel
+from icir_control.control.kernels.linear import solve, symmetric_eigen
+from icir_control.control.kernels.task_space import (
+    mobility,
+    pose_error,
+    relative_rotation,
+    resolve,
+    rotated,
+    rotated_back,
+    times,
+)
+from icir_control.control.law import Law, Plan, Start, Tick, compiled
+from icir_control.control.motion import (
     DURATION,
     PROFILE,
-    SINGULARITY,
+    REST_RATE,
     SINGULARITY_DAMPING,
+    SINGULARITY_THRESHOLD,
     STOP_TIME,
-    plan_to_pose,
-    write_singularity,
+    plan_pose_motion,
 )
 from icir_control.errors import ConfigurationError
+from icir_control.parameter import FloatArray, parameter
+from icir_control.scratch import scratch_matrix
 from icir_control.spatial import SE3
 from icir_control.trajectory import SE3Trajectory
+
+SLOWEST_MODE = 0.1
+"""[rad/s] Below it, where the arm can hardly move, a mode is damped as if it were this fast."""
 
 
 class Impedance(Law):
@@ -28,114 +40,219 @@ class Impedance(Law):
 
     A force, not an acceleration: under a wrench f the arm rests at K^-1 f exactly, whatever its
     inertia, which diagonal acceleration gains do not give (Hogan 1985).
+
+    The damping follows the inertia that the arm shows, Lambda = (J M^-1 J^T)^-1 (Khatib 1987), so
+    that each mode of Lambda e'' + D e' + K e = 0 has the ratio zeta: with S = K^1/2 Lambda^-1
+    K^1/2 it is D = K^1/2 (2 zeta S^-1/2) K^1/2 (Albu-Schaeffer et al. 2003, without an inverse
+    of Lambda^-1, which is singular where J is).
     """
 
-    FIGURES: ClassVar[tuple[Figure, ...]] = (
-        Figure(
-            'stiffness',
-            'float_array',
-            [500.0, 500.0, 500.0, 20.0, 20.0, 20.0],
-            'N/m, N m/rad',
-            'along and about the three axes',
-            lower=0.0,
-            upper=1e5,
-            length=6,
-        ),
-        Figure(
-            'damping_ratio',
-            'float',
-            1.0,
-            '',
-            'of every mode of the spring and the inertia that the arm shows; 1 is critical; an '
-            'axis without stiffness gets none',
-            lower=0.0,
-            upper=10.0,
-        ),
-        Figure(
-            'damping',
-            'float_array',
-            [],
-            'N s/m, N m s/rad',
-            'instead of the ratio: one figure for each axis, or the 36 of a matrix by rows',
-            lower=-1e5,
-            upper=1e5,
-            may_be_empty=True,
-        ),
-        Figure(
-            'reference_wrench',
-            'float_array',
-            [0.0, 0.0, 0.0, 0.0, 0.0, 0.0],
-            'N, N m',
-            'with which the arm presses against what holds it',
-            lower=-1e3,
-            upper=1e3,
-            length=6,
-        ),
-        Figure(
-            'inertia',
-            'float_array',
-            [],
-            'kg, kg m^2',
-            "which the tool is to have, along and about the axes; empty for the arm's own. It "
-            'needs the wrench on the tool, measured',
-            lower=1e-3,
-            upper=1e3,
-            length=6,
-            may_be_empty=True,
-        ),
-        Figure('axes', 'string', 'base', '', 'whose axes they are', choices=('base', 'tool')),
-        STOP_TIME,
-        DURATION,
-        PROFILE,
-        SINGULARITY,
-        SINGULARITY_DAMPING,
-    )
-    CODE = IMPEDANCE
+    FOLLOWS: ClassVar[str] = 'pose'
+    METRICS: ClassVar[tuple[str, ...]] = ('stiffness',)
 
-    def __init__(self, arm: Arm, figures: Mapping[str, Any]) -> None:
-        """Check the damping.
+    stiffness: FloatArray = parameter(
+        [500.0, 500.0, 500.0, 20.0, 20.0, 20.0],
+        'N/m, N m/rad',
+        'along and about the three axes',
+        lower=0.0,
+        upper=1e5,
+        length=6,
+    )
+    damping_ratio: float = parameter(
+        1.0,
+        '',
+        'of every mode of the spring and the inertia that the arm shows; 1 is critical; an '
+        'axis without stiffness gets none',
+        lower=0.0,
+        upper=10.0,
+    )
+    damping: FloatArray = parameter(
+        [],
+        'N s/m, N m s/rad',
+        'instead of the ratio: one figure for each axis, or the 36 of a matrix by rows',
+        lower=-1e5,
+        upper=1e5,
+        may_be_empty=True,
+    )
+    reference_wrench: FloatArray = parameter(
+        [0.0, 0.0, 0.0, 0.0, 0.0, 0.0],
+        'N, N m',
+        'with which the arm presses against what holds it',
+        lower=-1e3,
+        upper=1e3,
+        length=6,
+    )
+    inertia: FloatArray = parameter(
+        [],
+        'kg, kg m^2',
+        "which the tool is to have, along and about the axes; empty for the arm's own. It "
+        'needs the wrench on the tool, measured',
+        lower=1e-3,
+        upper=1e3,
+        length=6,
+        may_be_empty=True,
+    )
+    axes: str = parameter('base', '', 'whose axes they are', choices=('base', 'tool'))
+    stop_time: float = STOP_TIME
+    duration: float = DURATION
+    profile: str = PROFILE
+    singularity_threshold: float = SINGULARITY_THRESHOLD
+    singularity_damping: float = SINGULARITY_DAMPING
+
+    def __post_init__(self) -> None:
+        """Check the damping, and bring into numbers what may be left out.
 
         Raises:
             ConfigurationError: Neither 6 nor 36 numbers, or a matrix that would feed energy in.
         """
-        super().__init__(arm, figures)
-        given = figures['damping']
+        given = self.damping
         if len(given) not in (0, 6, 36):
             raise ConfigurationError(
                 f'damping has {len(given)} numbers; expected none, 6, or 36 for a matrix'
             )
-        self.damping = np.zeros((6, 6))
-        if len(given) == 6:
-            self.damping = np.diag(given)
-        elif len(given) == 36:
-            self.damping = np.reshape(given, (6, 6))
-        if np.linalg.eigvalsh(self.damping + self.damping.T)[0] < -1e-9:
+        D = np.reshape(given, (6, 6)) if len(given) == 36 else np.diag([*given] or [0.0] * 6)
+        if np.linalg.eigvalsh(D + D.T)[0] < -1e-9:
             raise ConfigurationError(
-                f'damping = {np.asarray(given).tolist()} would feed energy in; expected a matrix '
+                f'damping = {given.tolist()} would feed energy in; expected a matrix '
                 'with a symmetric part that has no negative eigenvalue'
             )
+        self.has_damping = len(given) > 0
+        self.damping_matrix = np.ascontiguousarray(D)
+        self.mode_damping_ratio = 0.0 if self.has_damping else self.damping_ratio
+        self.has_inertia = len(self.inertia) > 0
+        self.desired_inertia = self.inertia if self.has_inertia else np.ones(6)
+        self.in_base_axes = self.axes == 'base'
+        self.base_pose = np.vstack([self.arm.T_world_base.rotation, np.zeros(3)])
 
     def plan(self, start: Start) -> Plan:
         """Rest where the arm is, or where its motion has come to rest."""
-        seconds = self.figures['stop_time']
-        return Plan(SE3Trajectory.to_stop(start.time, seconds, start.pose, start.twist))
+        path = SE3Trajectory.to_stop(start.time, self.stop_time, start.pose, start.twist)
+        return Plan(path, self.stop_time)
 
     def plan_pose(self, start: Start, goal: SE3) -> Plan:
         """Move the rest pose; the arm follows as softly as it is set."""
-        return plan_to_pose(self, start, goal)
+        return plan_pose_motion(self.arm, start, goal, self.duration, self.profile, self.following)
 
-    def write(self, record: np.record) -> None:
-        """Write stiffness, damping and axes."""
-        given = self.figures['damping']
-        record.stiffness_goal[:] = self.figures['stiffness']
-        record.damping_ratio = 0.0 if len(given) else self.figures['damping_ratio']
-        record.has_damping = len(given) > 0
-        record.damping[:] = self.damping
-        record.reference_wrench[:] = self.figures['reference_wrench']
-        record.base_axes = self.figures['axes'] == 'base'
-        inertia = self.figures['inertia']
-        record.shapes_inertia = len(inertia) > 0
-        if len(inertia):
-            record.desired_inertia[:] = inertia
-        record.axes[:] = self.arm.T_world_base.rotation
-        write_singularity(record, self.figures)
+    @compiled
+    def acceleration(self, tick: Tick) -> FloatArray:
+        """Write f = K e + D (nu_r - nu) + f_r, and return a ddq that does not move the tool.
+
+        Where an inertia Lambda_d is wished for, ddq gives the tool the acceleration a of
+        Lambda_d (a - a_r) = K e + D (nu_r - nu) + f_r + f_measured, D = 2 zeta sqrt(K Lambda_d),
+        and f = -f_measured takes back what the hand does to the joints (Hogan 1985). Without a
+        measured wrench it would be a wrong inertia's stiffness.
+        """
+        # Twists and wrenches in the axes of the stiffness.
+        axes = self.base_pose if self.in_base_axes else tick.pose
+        R_tool_axes = relative_rotation(tick.pose, axes)
+        R_tool_reference = relative_rotation(tick.pose, tick.pose_reference)
+        nu = rotated(R_tool_reference, tick.twist_reference) - tick.twist
+        e = rotated_back(R_tool_axes, pose_error(tick.pose, tick.pose_reference))
+        e_rate = rotated_back(R_tool_axes, nu)
+        f = self.stiffness * e + self.reference_wrench
+        goal, wrench = np.zeros(6), tick.wrench
+        if self.has_inertia:
+            inertia = self.desired_inertia
+            f += rotated_back(R_tool_axes, tick.measured_wrench)
+            f += 2.0 * self.mode_damping_ratio * np.sqrt(self.stiffness * inertia) * e_rate
+            inverse = np.zeros((6, 6))
+            for i in range(6):
+                inverse[i, i] = 1.0 / inertia[i]
+            f += damping_wrench(self.damping_matrix, inverse, e_rate, tick.period)
+            a = rotated(R_tool_reference, tick.frame_acceleration_reference)
+            goal = a + rotated(R_tool_axes, f / inertia) - tick.drift
+            for i in range(6):
+                wrench[i] = -tick.measured_wrench[i]
+        else:
+            inverse = in_axes(R_tool_axes, mobility(tick.M, tick.jacobian))
+            if self.has_damping:
+                f += damping_wrench(self.damping_matrix, inverse, e_rate, tick.period)
+            f += mode_damping(self.stiffness, inverse, self.mode_damping_ratio, e_rate)
+            f = rotated(R_tool_axes, f)
+            for i in range(6):
+                wrench[i] = f[i]
+        return resolve(
+            tick.M,
+            tick.jacobian,
+            goal,
+            -REST_RATE * tick.v,
+            tick.smallest_singular_value,
+            self.singularity_threshold,
+            self.singularity_damping,
+        )
+
+
+@kernel
+def mode_damping(
+    stiffness: np.ndarray, inverse: np.ndarray, ratio: float, rate: np.ndarray
+) -> np.ndarray:
+    """Return K^1/2 (2 zeta S^-1/2) K^1/2 nu, the same damping ratio for each mode of K, Lambda.
+
+    Args:
+        stiffness: (6,) diagonal of K.
+        inverse: (6, 6) Lambda^-1.
+        ratio: zeta.
+        rate: (6,) nu.
+    """
+    root = np.sqrt(stiffness)
+    S, V = scratch_matrix(6, 6), scratch_matrix(6, 6)
+    for i in range(6):
+        for j in range(6):
+            S[i, j] = root[i] * root[j] * inverse[i, j]
+    symmetric_eigen(S, V)
+    f = np.zeros(6)
+    for k in range(6):
+        along = 0.0
+        for i in range(6):
+            along += V[i, k] * root[i] * rate[i]
+        frequency = np.sqrt(max(S[k, k], SLOWEST_MODE * SLOWEST_MODE))
+        for i in range(6):
+            f[i] += root[i] * V[i, k] * (2.0 * ratio / frequency * along)
+    return f
+
+
+@kernel
+def damping_wrench(
+    damping: np.ndarray, inverse: np.ndarray, rate: np.ndarray, period: float
+) -> np.ndarray:
+    """Return D nu', nu' the rate at the end of the period: (1 + h Lambda^-1 D) nu' = nu.
+
+    Taken at its beginning, a damping above inertia / h would shake the arm.
+
+    Args:
+        damping: (6, 6) D.
+        inverse: (6, 6) Lambda^-1.
+        rate: (6,) nu.
+        period: h [s].
+    """
+    B, x = scratch_matrix(6, 6), rate.copy()
+    for i in range(6):
+        for j in range(6):
+            B[i, j] = 1.0 if i == j else 0.0
+            for k in range(6):
+                B[i, j] += period * inverse[i, k] * damping[k, j]
+    solve(B, x)
+    return times(damping, x)
+
+
+@kernel
+def in_axes(R_ab: np.ndarray, A_a: np.ndarray) -> np.ndarray:
+    """Return a (6, 6) matrix between twists and wrenches in other axes, X^T A X."""
+    A_b, half = np.empty((6, 6)), scratch_matrix(6, 6)
+    for k in range(0, 6, 3):
+        for i in range(6):
+            for j in range(3):
+                half[i, k + j] = (
+                    A_a[i, k] * R_ab[0, j]
+                    + A_a[i, k + 1] * R_ab[1, j]
+                    + A_a[i, k + 2] * R_ab[2, j]
+                )
+    for k in range(0, 6, 3):
+        for i in range(3):
+            for j in range(6):
+                A_b[k + i, j] = (
+                    R_ab[0, i] * half[k, j]
+                    + R_ab[1, i] * half[k + 1, j]
+                    + R_ab[2, i] * half[k + 2, j]
+                )
+    return A_b

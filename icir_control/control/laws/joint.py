@@ -1,69 +1,77 @@
-"""Joint space: to a posture along a polynomial, by PD and computed torque."""
+"""Joint space: to a posture along a polynomial, or to a halt, by PD and computed torque."""
 
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from icir_control.control.arm import Arm
-from icir_control.control.figure import PER_JOINT, Figure
-from icir_control.control.kernels.record import FEED_FORWARD, JOINT
-from icir_control.control.law import Law, Plan, Start
-from icir_control.control.laws.common import DURATION, FEED_FORWARD_FIGURE, PROFILE
-from icir_control.control.motion import plan_joint_motion
-from icir_control.errors import ConfigurationError
+from icir_control.control.law import Law, Plan, Start, Tick, compiled
+from icir_control.control.motion import DURATION, PROFILE, STOP_TIME, plan_joint_motion
+from icir_control.errors import ConfigurationError, PositionLimitError
+from icir_control.parameter import PER_JOINT, FloatArray, parameter
+from icir_control.trajectory import JointTrajectory, stop
 
 
 class Joint(Law):
-    """tau = M (a_r + kp (q_r - q) + kd (v_r - v)) + nle (slide "Joint space position control")."""
+    """tau = M (a_r + kp (q_r - q) + kd (v_r - v)) + nle (slide "Joint space position control").
 
-    FIGURES: ClassVar[tuple[Figure, ...]] = (
-        Figure(
-            'target_deg',
-            'float_array',
-            None,
-            'deg',
-            'the posture; empty for the middle of the limits, 0 where there are none',
-            length=PER_JOINT,
-            may_be_empty=True,
-        ),
-        DURATION,
-        PROFILE,
-        FEED_FORWARD_FIGURE,
+    v_r and a_r are the differences of the path that the plant's integrator makes.
+    """
+
+    TRACKS: ClassVar[bool] = True
+    FOLLOWS: ClassVar[str] = 'joints'
+    METRICS: ClassVar[tuple[str, ...]] = ('joint_error', 'joint_goal')
+
+    target_deg: FloatArray = parameter(
+        None,
+        'deg',
+        'the posture; empty for the middle of the limits, 0 where there are none',
+        length=PER_JOINT,
+        may_be_empty=True,
     )
-    CODE = JOINT
-    TRACKS = True
+    duration: float = DURATION
+    profile: str = PROFILE
 
-    def __init__(self, arm: Arm, figures: Mapping[str, Any]) -> None:
+    def __post_init__(self) -> None:
         """Check the target.
 
         Raises:
             ConfigurationError: A target outside the joint limits.
         """
-        super().__init__(arm, figures)
-        target = np.radians(figures['target_deg'])
-        self.target = target if len(target) else _middle(arm)
-        outside = arm.outside_limits(self.target)
-        if outside:
-            raise ConfigurationError(f'target_deg has {outside}')
+        target = np.radians(self.target_deg)
+        self.target = target if len(target) else self.arm.middle
+        try:
+            self.arm.check_limits('target_deg', self.target)
+        except PositionLimitError as error:
+            raise ConfigurationError(str(error)) from error
 
     def plan(self, start: Start) -> Plan:
         """Go to the target."""
         return self.plan_joints(start, self.target)
 
-    def plan_joints(self, start: Start, goal: NDArray[np.float64]) -> Plan:
+    def plan_joints(self, start: Start, goal: FloatArray) -> Plan:
         """Go to another posture."""
-        return plan_joint_motion(
-            self.arm, start, goal, self.figures['duration'], self.figures['profile']
-        )
+        return plan_joint_motion(self.arm, start, goal, self.duration, self.profile)
 
-    def write(self, record: np.record) -> None:
-        """Write the feed-forward."""
-        record.feed_forward = FEED_FORWARD.index(self.figures['feed_forward'])
+    @compiled
+    def acceleration(self, tick: Tick) -> FloatArray:
+        """Return ddq = a_r + kp (q_r - q) + kd (v_r - v)."""
+        error = tick.position_reference - tick.q
+        error_rate = tick.velocity_reference - tick.v
+        return tick.acceleration_reference + tick.joint_kp * error + tick.joint_kd * error_rate
 
 
-def _middle(arm: Arm) -> NDArray[np.float64]:
-    """Return the middle between the position limits (nv,), 0 where one of them is missing."""
-    limits = np.array([arm.model.lower_position_limit, arm.model.upper_position_limit])
-    return np.where(np.isfinite(limits).all(axis=0), limits, 0.0).mean(axis=0)
+class Hold(Law):
+    """tau = M (a_r + kp (q_r - q) + kd (v_r - v)) + nle, q_r the way to a halt."""
+
+    TRACKS: ClassVar[bool] = True
+    FOLLOWS: ClassVar[str] = 'joints'
+    METRICS: ClassVar[tuple[str, ...]] = ('joint_error', 'drift')
+
+    stop_time: float = STOP_TIME
+
+    def plan(self, start: Start) -> Plan:
+        """Stop, always: also where the way to a halt would leave a limit."""
+        path = JointTrajectory(start.time, self.stop_time, stop(start.q, start.v, self.stop_time))
+        return Plan(path, self.stop_time)
+
+    acceleration = Joint.acceleration

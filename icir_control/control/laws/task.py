@@ -1,97 +1,107 @@
 """Task space: the end effector along a straight path, by PD and computed torque."""
 
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from icir_control.control.arm import Arm
-from icir_control.control.figure import PER_JOINT, Figure
-from icir_control.control.kernels.record import FEED_FORWARD, TASK
-from icir_control.control.law import Law, Plan, Start
-from icir_control.control.laws.common import (
+from icir_control.control.kernels.task_space import pose_error, resolve, times
+from icir_control.control.law import Following, Law, Plan, Start, Tick, compiled
+from icir_control.control.motion import (
     DURATION,
-    FEED_FORWARD_FIGURE,
     PROFILE,
-    SINGULARITY,
     SINGULARITY_DAMPING,
-    plan_to_pose,
-    write_singularity,
+    SINGULARITY_THRESHOLD,
+    plan_pose_motion,
 )
-from icir_control.errors import ConfigurationError
+from icir_control.errors import ConfigurationError, PositionLimitError
+from icir_control.parameter import PER_JOINT, FloatArray, parameter
 from icir_control.spatial import SE3
 
 
 class Task(Law):
-    """tau = M ddq + nle, ddq = J^+ (a_r + Kp e + Kd (nu_r - nu) - Jdot v).
+    """tau = M ddq + nle, ddq = a_r + J^+ (Kp e + Kd J (v_r - v)).
 
-    The error is taken in the tool's axes, with log3 for rotation (slide "Task space position
-    control").
+    This is the slide "Task space position control", ddq = J^+ (a + Kp e + Kd (nu_r - nu) -
+    Jdot v), with the path followed by the joints first: their reference q_r, matched to the
+    plant's integrator, holds what J^+ (a - Jdot v) is for. The error e is taken in the tool's
+    axes, with log3 for rotation. A redundant arm keeps its joint reference in the null space.
     """
 
-    FIGURES: ClassVar[tuple[Figure, ...]] = (
-        Figure(
-            'translation',
-            'float_array',
-            [0.0, 0.0, 0.0],
-            'm',
-            'way of the end effector from where it is, in base axes',
-            length=3,
-        ),
-        Figure(
-            'posture_deg',
-            'float_array',
-            [],
-            'deg',
-            'where the joints of a redundant arm go as far as the tool lets them; empty for where '
-            'they are',
-            length=PER_JOINT,
-            may_be_empty=True,
-        ),
-        Figure('posture_rate', 'float', 1.0, '1/s', 'how fast', lower=0.0, upper=20.0),
-        DURATION,
-        PROFILE,
-        FEED_FORWARD_FIGURE,
-        SINGULARITY,
-        SINGULARITY_DAMPING,
-    )
-    CODE = TASK
-    TRACKS = True
+    TRACKS: ClassVar[bool] = True
+    FOLLOWS: ClassVar[str] = 'pose'
+    METRICS: ClassVar[tuple[str, ...]] = ('pose_error', 'pose_goal')
 
-    def __init__(self, arm: Arm, figures: Mapping[str, Any]) -> None:
+    translation: FloatArray = parameter(
+        [0.0, 0.0, 0.0],
+        'm',
+        'way of the end effector from where it is, in base axes',
+        length=3,
+    )
+    posture_deg: FloatArray = parameter(
+        [],
+        'deg',
+        'where the joints of a redundant arm go as far as the tool lets them; empty for where '
+        'they are',
+        length=PER_JOINT,
+        may_be_empty=True,
+    )
+    posture_rate: float = parameter(1.0, '1/s', 'how fast', lower=0.0, upper=20.0)
+    duration: float = DURATION
+    profile: str = PROFILE
+    singularity_threshold: float = SINGULARITY_THRESHOLD
+    singularity_damping: float = SINGULARITY_DAMPING
+
+    def __post_init__(self) -> None:
         """Check the posture.
 
         Raises:
             ConfigurationError: A posture outside the joint limits, or for an arm without a null
                 space.
         """
-        super().__init__(arm, figures)
-        self.posture = np.radians(figures['posture_deg'])
-        if len(self.posture):
-            if arm.nv <= 6:
-                raise ConfigurationError(
-                    f'posture_deg is given, but {arm.nv} joints leave the tool no null space; '
-                    'expected none'
-                )
-            outside = arm.outside_limits(self.posture)
-            if outside:
-                raise ConfigurationError(f'posture_deg has {outside}')
+        posture = np.radians(self.posture_deg)
+        if len(posture) and self.arm.nv <= 6:
+            raise ConfigurationError(
+                f'posture_deg is given, but {self.arm.nv} joints leave the tool no null space; '
+                'expected none'
+            )
+        self._posture = posture if len(posture) else None
+        if self._posture is not None:
+            try:
+                self.arm.check_limits('posture_deg', self._posture)
+            except PositionLimitError as error:
+                raise ConfigurationError(str(error)) from error
+
+    @property
+    def following(self) -> Following:
+        """The joints follow the path by these parameters."""
+        return Following(
+            self.singularity_threshold, self.singularity_damping, self._posture, self.posture_rate
+        )
 
     def plan(self, start: Start) -> Plan:
         """Go by the translation."""
-        T_world_tool = start.pose
-        way = self.arm.T_world_base.rotation @ self.figures['translation']
-        return self.plan_pose(start, SE3(T_world_tool.rotation, T_world_tool.translation + way))
+        way = self.arm.T_world_base.rotation @ self.translation
+        return self.plan_pose(start, SE3(start.pose.rotation, start.pose.translation + way))
 
     def plan_pose(self, start: Start, goal: SE3) -> Plan:
         """Go to a pose."""
-        return plan_to_pose(self, start, goal)
+        return plan_pose_motion(self.arm, start, goal, self.duration, self.profile, self.following)
 
-    def write(self, record: np.record) -> None:
-        """Write the feed-forward and the treatment of singularities."""
-        figures = self.figures
-        record.feed_forward = FEED_FORWARD.index(figures['feed_forward'])
-        record.posture_rate = figures['posture_rate'] if len(self.posture) else 0.0
-        if len(self.posture):
-            record.posture[:] = self.posture
-        write_singularity(record, figures)
+    @compiled
+    def acceleration(self, tick: Tick) -> FloatArray:
+        """Return ddq = a_r + J^+ (Kp e + Kd J (v_r - v)), and in the null space a joint PD."""
+        J = tick.jacobian
+        e = pose_error(tick.pose, tick.pose_reference)
+        q_error = tick.position_reference - tick.q
+        v_error = tick.velocity_reference - tick.v
+        goal = tick.task_kp * e + tick.task_kd * times(J, v_error)
+        posture = tick.joint_kp * q_error + tick.joint_kd * v_error
+        return tick.acceleration_reference + resolve(
+            tick.M,
+            J,
+            goal,
+            posture,
+            tick.smallest_singular_value,
+            self.singularity_threshold,
+            self.singularity_damping,
+        )

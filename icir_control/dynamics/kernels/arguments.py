@@ -1,7 +1,7 @@
-"""How the arguments of an `Entry` are read from Python: two types of our own for the compiler.
+"""How a `CheckedKernel`'s arguments are read from Python: two numba types of our own.
 
-The compiler's own way of reading an array makes an object that counts references, and looks at no
-more than the size of a number: the types were compared before. These types look at all that a
+numba's own way of reading an array makes an object that counts references, and looks at no more
+than the size of a number: the types were compared before. These types look at all that a
 kernel relies on, and read an array where it lies, in a few nanoseconds. It is borrowed for the
 duration of the call.
 """
@@ -41,7 +41,7 @@ class PlainArray(types.Array):
         super().__init__(types.float64, dimensions, 'C', name=f'PlainArray({dimensions})')
 
 
-class Whole(types.Integer):
+class Index(types.Integer):
     """The type of all that Python takes for an index: int, also an IntEnum's, and numpy's."""
 
     def __init__(self) -> None:
@@ -54,16 +54,16 @@ class Whole(types.Integer):
 
 
 register_model(PlainArray)(models.ArrayModel)
-register_model(Whole)(models.IntegerModel)
+register_model(Index)(models.IntegerModel)
 
 
-@lower_cast(Whole, types.int64)
+@lower_cast(Index, types.int64)
 def _to_int64(context: Any, builder: Any, given: Any, wanted: Any, value: Any) -> Any:
     return value
 
 
-@unbox(Whole)
-def _read_whole(kind: Whole, value: Any, c: Any) -> NativeValue:
+@unbox(Index)
+def _read_index(kind: Index, value: Any, c: Any) -> NativeValue:
     # By __index__, which a float does not have.
     number = c.pyapi.long_as_longlong(value)
     return NativeValue(number, is_error=c.pyapi.c_api_error())

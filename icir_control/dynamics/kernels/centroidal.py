@@ -4,26 +4,17 @@ import numpy as np
 
 from icir_control.compiled import inlined
 from icir_control.dynamics.kernels import layout as at
-from icir_control.dynamics.kernels.blocks import gravity_field, matrix_of, rows_of
-from icir_control.dynamics.kernels.checks import is_configuration, is_velocity
+from icir_control.dynamics.kernels import spatial as sp
+from icir_control.dynamics.kernels import vector as vec
+from icir_control.dynamics.kernels.checked import CheckedKernel, is_configuration, is_velocity
 from icir_control.dynamics.kernels.composite import (
     add_composite_to_parent,
     composite_momentum,
+    inertia_in_world,
     place_with_inertia,
 )
-from icir_control.dynamics.kernels.entrance import Entry
-from icir_control.dynamics.kernels.forward import move, place, prepare
-from icir_control.dynamics.kernels.inertia import inertia_in_world, momentum
-from icir_control.dynamics.kernels.vector import (
-    apply_transposed,
-    cross,
-    dot,
-    load,
-    load_matrix,
-    scale,
-    store,
-    subtract,
-)
+from icir_control.dynamics.kernels.forward import move, place, take_configuration
+from icir_control.dynamics.kernels.vector import Vector
 
 
 @inlined
@@ -35,37 +26,43 @@ def _collect(buffer: np.ndarray, q: np.ndarray) -> np.ndarray:
     return rows
 
 
-@Entry
+@inlined
+def _write_center(buffer: np.ndarray, rows: np.ndarray) -> Vector:
+    """Fill the centre of mass of the whole, and return it."""
+    c = vec.scale(1.0 / rows[0, at.COMPOSITE], vec.load(rows, 0, at.COMPOSITE + 1))
+    vec.store(at.matrix_of(buffer, at.H_COM, rows.shape[0], 3), 0, 0, c)
+    return c
+
+
+@CheckedKernel
 def centers_of_mass(buffer: np.ndarray, q: np.ndarray) -> int:
     """Fill the centre of mass of all beyond each row, in the row's frame."""
     if not is_configuration(buffer, q):
         return 1
     rows = _collect(buffer, q)
-    com = matrix_of(buffer, at.H_COM, rows.shape[0], 3)
+    com = at.matrix_of(buffer, at.H_COM, rows.shape[0], 3)
     for k in range(rows.shape[0]):
         # c = s / m, then oM_k^-1 c
-        c = scale(1.0 / rows[k, at.COMPOSITE], load(rows, k, at.COMPOSITE + 1))
-        arm = subtract(c, load(rows, k, at.POSITION))
-        store(com, k, 0, apply_transposed(load_matrix(rows, k, at.ROTATION), arm))
+        c = vec.scale(1.0 / rows[k, at.COMPOSITE], vec.load(rows, k, at.COMPOSITE + 1))
+        arm = vec.subtract(c, vec.load(rows, k, at.POSITION))
+        vec.store(com, k, 0, vec.apply_transposed(vec.load_matrix(rows, k, at.ROTATION), arm))
     return 0
 
 
-@Entry
+@CheckedKernel
 def com_jacobian(buffer: np.ndarray, q: np.ndarray) -> int:
     """Fill Jcom, with dc/dt = Jcom v, and the centre of mass of the whole."""
     if not is_configuration(buffer, q):
         return 1
     rows = _collect(buffer, q)
     nv = rows.shape[0] - 1
-    jacobian = matrix_of(buffer, at.H_JCOM, 3, nv)
+    jacobian = at.matrix_of(buffer, at.H_JCOM, 3, nv)
     share = 1.0 / rows[0, at.COMPOSITE]
-    store(
-        matrix_of(buffer, at.H_COM, nv + 1, 3), 0, 0, scale(share, load(rows, 0, at.COMPOSITE + 1))
-    )
+    _write_center(buffer, rows)
     for k in range(1, nv + 1):
         # m dc/dt is the linear momentum: the linear part of F_k
         linear, _ = composite_momentum(rows, k)
-        jacobian[0, k - 1], jacobian[1, k - 1], jacobian[2, k - 1] = scale(share, linear)
+        jacobian[0, k - 1], jacobian[1, k - 1], jacobian[2, k - 1] = vec.scale(share, linear)
     return 0
 
 
@@ -73,18 +70,17 @@ def com_jacobian(buffer: np.ndarray, q: np.ndarray) -> int:
 def _write_map(buffer: np.ndarray, rows: np.ndarray) -> np.ndarray:
     """Fill the centroidal map, and return it: F_k at the centre of mass, world axes."""
     nv = rows.shape[0] - 1
-    Ag = matrix_of(buffer, at.H_AG, 6, nv)
-    c = scale(1.0 / rows[0, at.COMPOSITE], load(rows, 0, at.COMPOSITE + 1))
-    store(matrix_of(buffer, at.H_COM, nv + 1, 3), 0, 0, c)
+    Ag = at.matrix_of(buffer, at.H_AG, 6, nv)
+    c = _write_center(buffer, rows)
     for k in range(1, nv + 1):
         linear, angular = composite_momentum(rows, k)
         Ag[0, k - 1], Ag[1, k - 1], Ag[2, k - 1] = linear
         # cX*_o: the moment about c
-        Ag[3, k - 1], Ag[4, k - 1], Ag[5, k - 1] = subtract(angular, cross(c, linear))
+        Ag[3, k - 1], Ag[4, k - 1], Ag[5, k - 1] = vec.subtract(angular, vec.cross(c, linear))
     return Ag
 
 
-@Entry
+@CheckedKernel
 def centroidal_map(buffer: np.ndarray, q: np.ndarray) -> int:
     """Fill Ag (Orin, Goswami & Lee 2013) and the centre of mass of the whole."""
     if not is_configuration(buffer, q):
@@ -93,7 +89,7 @@ def centroidal_map(buffer: np.ndarray, q: np.ndarray) -> int:
     return 0
 
 
-@Entry
+@CheckedKernel
 def centroidal_momentum(buffer: np.ndarray, q: np.ndarray, v: np.ndarray) -> int:
     """Fill Ag and hg = Ag v."""
     if not is_configuration(buffer, q):
@@ -101,7 +97,7 @@ def centroidal_momentum(buffer: np.ndarray, q: np.ndarray, v: np.ndarray) -> int
     if not is_velocity(buffer, v):
         return 2
     Ag = _write_map(buffer, _collect(buffer, q))
-    hg = matrix_of(buffer, at.H_HG, 6, 1)
+    hg = at.matrix_of(buffer, at.H_HG, 6, 1)
     for i in range(6):
         total = 0.0
         for k in range(v.size):
@@ -110,36 +106,34 @@ def centroidal_momentum(buffer: np.ndarray, q: np.ndarray, v: np.ndarray) -> int
     return 0
 
 
-@Entry
+@CheckedKernel
 def kinetic_energy(buffer: np.ndarray, q: np.ndarray, v: np.ndarray) -> int:
     """Write the kinetic energy, the sum of v . Y v / 2 over the bodies, into the header."""
     if not is_configuration(buffer, q):
         return 1
     if not is_velocity(buffer, v):
         return 2
-    rows, circle = rows_of(buffer), prepare(buffer, q)
+    rows, coordinates = at.rows_of(buffer), take_configuration(buffer, q)
     energy = 0.0
     for k in range(1, rows.shape[0]):
-        R, p = place(rows, k, q, circle)
-        linear, angular, _, _ = move(rows, k, v[k - 1])
-        m, s, I = inertia_in_world(rows, k, R, p)
-        h_linear, h_angular = momentum(m, s, I, linear, angular)
-        energy += 0.5 * (dot(linear, h_linear) + dot(angular, h_angular))
+        R, p = place(rows, k, coordinates)
+        twist, _ = move(rows, k, v[k - 1])
+        energy += 0.5 * sp.dot(twist, sp.momentum(inertia_in_world(rows, k, R, p), twist))
     buffer[at.H_ENERGY] = energy
     return 0
 
 
-@Entry
+@CheckedKernel
 def potential_energy(buffer: np.ndarray, q: np.ndarray) -> int:
     """Write the potential energy, minus the sum of m c . field, into the header."""
     if not is_configuration(buffer, q):
         return 1
-    rows, circle = rows_of(buffer), prepare(buffer, q)
-    field = gravity_field(buffer)
+    rows, coordinates = at.rows_of(buffer), take_configuration(buffer, q)
+    field = at.gravity_field(buffer)
     energy = 0.0
     for k in range(1, rows.shape[0]):
-        R, p = place(rows, k, q, circle)
+        R, p = place(rows, k, coordinates)
         _, s, _ = inertia_in_world(rows, k, R, p)
-        energy -= dot(s, field)
+        energy -= vec.dot(s, field)
     buffer[at.H_ENERGY] = energy
     return 0

@@ -1,107 +1,98 @@
-"""What a controller asks of a frame that is fixed to a body: pose, twist, Jacobian, drift."""
+"""Frames that are fixed to bodies: pose, twist, acceleration, Jacobian and its rate.
+
+The checked kernels return 1 for a frame or reference that does not exist, or an array that does
+not fit.
+"""
 
 import numpy as np
 
 from icir_control.compiled import inlined, kernel
 from icir_control.dynamics.kernels import layout as at
-from icir_control.dynamics.kernels.blocks import frames_of, link, rows_of
-from icir_control.dynamics.kernels.forward import place, prepare
-from icir_control.dynamics.kernels.vector import (
-    Matrix,
-    Vector,
-    add,
-    apply,
-    apply_transposed,
-    cross,
-    load,
-    load_matrix,
-    multiply,
-)
+from icir_control.dynamics.kernels import spatial as sp
+from icir_control.dynamics.kernels import vector as vec
+from icir_control.dynamics.kernels.checked import CheckedKernel
+from icir_control.dynamics.kernels.forward import place_all
+from icir_control.dynamics.kernels.vector import Matrix, Vector
 
 LOCAL, WORLD, LOCAL_WORLD_ALIGNED = range(3)
-IDENTITY = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
-ORIGIN = (0.0, 0.0, 0.0)
 
 
 @inlined
-def place_frame(rows: np.ndarray, frames: np.ndarray, frame: int) -> tuple[int, Matrix, Vector]:
-    """Return the frame's row, and its placement: oM_f = oM_row M_f."""
-    row = link(frames, frame, at.F_ROW)
-    R_row = load_matrix(rows, row, at.ROTATION)
-    R = multiply(R_row, load_matrix(frames, frame, at.F_ROTATION))
-    p = apply(R_row, load(frames, frame, at.F_POSITION))
-    return row, R, add(load(rows, row, at.POSITION), p)
+def place_frame(buffer: np.ndarray, frame: int) -> tuple[np.ndarray, int, Matrix, Vector]:
+    """Return the rows, the frame's row, and its placement: oM_f = oM_row M_f."""
+    rows, frames = at.rows_of(buffer), at.frames_of(buffer)
+    row = at.integer(frames, frame, at.F_ROW)
+    R_row = vec.load_matrix(rows, row, at.ROTATION)
+    R = vec.multiply(R_row, vec.load_matrix(frames, frame, at.F_ROTATION))
+    p = vec.apply(R_row, vec.load(frames, frame, at.F_POSITION))
+    return rows, row, R, vec.add(vec.load(rows, row, at.POSITION), p)
 
 
 @inlined
-def seen_from(reference: int, R: Matrix, p: Vector) -> tuple[Matrix, Vector]:
+def _axes_of(reference: int, R: Matrix, p: Vector) -> tuple[Matrix, Vector]:
     """Return the axes and the point in which a motion of the frame (R, p) is to be given."""
     if reference == LOCAL:
         return R, p
     if reference == WORLD:
-        return IDENTITY, ORIGIN
-    return IDENTITY, p
+        return vec.IDENTITY, vec.ZERO
+    return vec.IDENTITY, p
 
 
 @inlined
-def motion_seen(R: Matrix, p: Vector, linear: Vector, angular: Vector) -> tuple[Vector, Vector]:
-    """Return a motion, given in world axes at the origin, in axes R at point p: X^-1 v."""
-    return (
-        apply_transposed(R, add(linear, cross(angular, p))),
-        apply_transposed(R, angular),
-    )
-
-
-@inlined
-def motion_at(
-    rows: np.ndarray, row: int, column: int, R: Matrix, p: Vector
-) -> tuple[Vector, Vector]:
+def _motion_at(rows: np.ndarray, row: int, column: int, R: Matrix, p: Vector) -> sp.Spatial:
     """Return the row's motion that begins at `column`, in axes R at point p."""
-    return motion_seen(R, p, load(rows, row, column), load(rows, row, column + 3))
+    return sp.motion_in(R, p, sp.load(rows, row, column))
 
 
 @inlined
-def write_motion(linear: Vector, angular: Vector, out: np.ndarray) -> None:
+def _classical(rows: np.ndarray, row: int, R: Matrix, p: Vector) -> sp.Spatial:
+    """Return the acceleration of the body's point p in axes R: a_spatial + omega x v."""
+    a = _motion_at(rows, row, at.ACCELERATION, R, p)
+    v = _motion_at(rows, row, at.TWIST, R, p)
+    return vec.add(a[0], vec.cross(v[1], v[0])), a[1]
+
+
+@inlined
+def _write_motion(motion: sp.Spatial, out: np.ndarray) -> None:
     """Write a motion into an array of six, linear part first."""
-    out[0], out[1], out[2] = linear
-    out[3], out[4], out[5] = angular
+    out[0], out[1], out[2] = motion[0]
+    out[3], out[4], out[5] = motion[1]
 
 
 @inlined
-def write_column(linear: Vector, angular: Vector, column: int, out: np.ndarray) -> None:
+def _write_column(motion: sp.Spatial, column: int, out: np.ndarray) -> None:
     """Write a motion into a column of a (6, nv) array."""
-    out[0, column], out[1, column], out[2, column] = linear
-    out[3, column], out[4, column], out[5, column] = angular
+    out[0, column], out[1, column], out[2, column] = motion[0]
+    out[3, column], out[4, column], out[5, column] = motion[1]
 
 
 @inlined
-def write_jacobian(rows: np.ndarray, row: int, R: Matrix, p: Vector, out: np.ndarray) -> None:
+def _clear(matrix: np.ndarray) -> None:
+    """Fill a matrix with zeros."""
+    for i in range(matrix.shape[0]):
+        for j in range(matrix.shape[1]):
+            matrix[i, j] = 0.0
+
+
+@inlined
+def _write_jacobian(rows: np.ndarray, row: int, R: Matrix, p: Vector, out: np.ndarray) -> None:
     """Write the Jacobian (6, nv) of a point p of the row's body, in axes R: X^-1 J.
 
     Only the columns of what moves the body; the others must be zero already.
     """
     k = row
     while k > 0:
-        linear, angular = motion_at(rows, k, at.COLUMN, R, p)
-        write_column(linear, angular, k - 1, out)
-        k = link(rows, k, at.PARENT)
+        _write_column(_motion_at(rows, k, at.COLUMN, R, p), k - 1, out)
+        k = at.integer(rows, k, at.PARENT)
 
 
 @inlined
-def write_pose(R: Matrix, p: Vector, out: np.ndarray) -> None:
+def _write_pose(R: Matrix, p: Vector, out: np.ndarray) -> None:
     """Write a placement into a (4, 3) array: the rotation, below it the position."""
     out[0, 0], out[0, 1], out[0, 2] = R[0]
     out[1, 0], out[1, 1], out[1, 2] = R[1]
     out[2, 0], out[2, 1], out[2, 2] = R[2]
     out[3, 0], out[3, 1], out[3, 2] = p
-
-
-@inlined
-def classical(rows: np.ndarray, row: int, R: Matrix, p: Vector) -> tuple[Vector, Vector]:
-    """Return the acceleration of the body's point p in axes R: a_spatial + omega x v."""
-    linear, angular = motion_at(rows, row, at.ACCELERATION, R, p)
-    v_linear, v_angular = motion_at(rows, row, at.TWIST, R, p)
-    return add(linear, cross(v_angular, v_linear)), angular
 
 
 @inlined
@@ -114,14 +105,11 @@ def write_frame_terms(
     drift: np.ndarray,
 ) -> None:
     """Do what `frame_terms` does, with a Jacobian whose other columns are zero already."""
-    rows = rows_of(buffer)
-    row, R, p = place_frame(rows, frames_of(buffer), frame)
-    write_pose(R, p, pose)
-    linear, angular = motion_at(rows, row, at.TWIST, R, p)
-    write_motion(linear, angular, twist)
-    linear, angular = classical(rows, row, R, p)
-    write_motion(linear, angular, drift)
-    write_jacobian(rows, row, R, p, jacobian)
+    rows, row, R, p = place_frame(buffer, frame)
+    _write_pose(R, p, pose)
+    _write_motion(_motion_at(rows, row, at.TWIST, R, p), twist)
+    _write_motion(_classical(rows, row, R, p), drift)
+    _write_jacobian(rows, row, R, p, jacobian)
 
 
 @kernel
@@ -143,7 +131,7 @@ def frame_terms(
         jacobian: (6, nv), written.
         drift: (6,), written: the classical acceleration at ddq = 0, without gravity.
     """
-    jacobian[:] = 0.0
+    _clear(jacobian)
     write_frame_terms(buffer, frame, pose, twist, jacobian, drift)
 
 
@@ -152,10 +140,113 @@ def placement_terms(
     buffer: np.ndarray, q: np.ndarray, frame: int, pose: np.ndarray, jacobian: np.ndarray
 ) -> None:
     """Forward kinematics for inverse kinematics: a frame's pose (4, 3) and LOCAL Jacobian."""
-    rows, circle = rows_of(buffer), prepare(buffer, q)
-    for k in range(1, rows.shape[0]):
-        place(rows, k, q, circle)
-    row, R, p = place_frame(rows, frames_of(buffer), frame)
-    write_pose(R, p, pose)
-    jacobian[:] = 0.0
-    write_jacobian(rows, row, R, p, jacobian)
+    place_all(buffer, q)
+    rows, row, R, p = place_frame(buffer, frame)
+    _write_pose(R, p, pose)
+    _clear(jacobian)
+    _write_jacobian(rows, row, R, p, jacobian)
+
+
+@inlined
+def _is_known(buffer: np.ndarray, frame: int, reference: int) -> bool:
+    is_frame = 0 <= frame < int(buffer[at.H_FRAME_COUNT])
+    return is_frame and LOCAL <= reference <= LOCAL_WORLD_ALIGNED
+
+
+@inlined
+def _fits(buffer: np.ndarray, jacobian: np.ndarray) -> bool:
+    return jacobian.shape[0] == 6 and jacobian.shape[1] == int(buffer[at.H_NV])
+
+
+@CheckedKernel
+def frame_pose(
+    buffer: np.ndarray, frame: int, rotation: np.ndarray, translation: np.ndarray
+) -> int:
+    """Write a frame's rotation (3, 3) to the world, and its position (3,)."""
+    if not _is_known(buffer, frame, LOCAL):
+        return 1
+    _, _, R, p = place_frame(buffer, frame)
+    for i in range(3):
+        rotation[i, 0], rotation[i, 1], rotation[i, 2] = R[i]
+        translation[i] = p[i]
+    return 0
+
+
+@inlined
+def _write_motion_of_row(
+    buffer: np.ndarray, frame: int, reference: int, out: np.ndarray, column: int
+) -> int:
+    """Write the motion that the rows hold at `column`, as seen from the frame."""
+    if not _is_known(buffer, frame, reference):
+        return 1
+    rows, row, R, p = place_frame(buffer, frame)
+    R, p = _axes_of(reference, R, p)
+    _write_motion(_motion_at(rows, row, column, R, p), out)
+    return 0
+
+
+@CheckedKernel
+def frame_velocity(buffer: np.ndarray, frame: int, reference: int, out: np.ndarray) -> int:
+    """Write a frame's twist (6,)."""
+    return _write_motion_of_row(buffer, frame, reference, out, at.TWIST)
+
+
+@CheckedKernel
+def frame_acceleration(buffer: np.ndarray, frame: int, reference: int, out: np.ndarray) -> int:
+    """Write a frame's spatial acceleration (6,)."""
+    return _write_motion_of_row(buffer, frame, reference, out, at.ACCELERATION)
+
+
+@CheckedKernel
+def frame_classical_acceleration(
+    buffer: np.ndarray, frame: int, reference: int, out: np.ndarray
+) -> int:
+    """Write a frame's classical acceleration (6,)."""
+    if not _is_known(buffer, frame, reference):
+        return 1
+    rows, row, R, p = place_frame(buffer, frame)
+    R, p = _axes_of(reference, R, p)
+    _write_motion(_classical(rows, row, R, p), out)
+    return 0
+
+
+@CheckedKernel
+def frame_jacobian(buffer: np.ndarray, frame: int, reference: int, out: np.ndarray) -> int:
+    """Write a frame's Jacobian (6, nv)."""
+    if not _is_known(buffer, frame, reference) or not _fits(buffer, out):
+        return 1
+    rows, row, R, p = place_frame(buffer, frame)
+    R, p = _axes_of(reference, R, p)
+    _clear(out)
+    _write_jacobian(rows, row, R, p, out)
+    return 0
+
+
+@inlined
+def _twist_of_axes(rows: np.ndarray, row: int, reference: int, p: Vector) -> sp.Spatial:
+    """Return the twist, in world axes at the origin, of the axes that the Jacobian is given in."""
+    v = sp.load(rows, row, at.TWIST)
+    if reference == LOCAL:
+        return v
+    if reference == LOCAL_WORLD_ALIGNED:
+        return vec.add(v[0], vec.cross(v[1], p)), vec.ZERO
+    return vec.ZERO, vec.ZERO
+
+
+@CheckedKernel
+def frame_jacobian_rate(buffer: np.ndarray, frame: int, reference: int, out: np.ndarray) -> int:
+    """Write the time derivative of a frame's Jacobian (6, nv)."""
+    if not _is_known(buffer, frame, reference) or not _fits(buffer, out):
+        return 1
+    rows, row, R, p = place_frame(buffer, frame)
+    v_axes = _twist_of_axes(rows, row, reference, p)
+    R, p = _axes_of(reference, R, p)
+    _clear(out)
+    k = row
+    while k > 0:
+        # d(X^-1 J_k) = X^-1 (v_RATE - v_axes) x J_k
+        v = sp.load(rows, at.integer(rows, k, at.RATE), at.TWIST)
+        rate = sp.cross_motion(sp.subtract(v, v_axes), sp.load(rows, k, at.COLUMN))
+        _write_column(sp.motion_in(R, p, rate), k - 1, out)
+        k = at.integer(rows, k, at.PARENT)
+    return 0

@@ -1,4 +1,4 @@
-"""Where a number lies in the one buffer that holds a model's constants and all results.
+"""Where a number lies in the one buffer of a model's constants and all results, and views of it.
 
     buffer = [ header | rows | frames | results of the whole tree | watched frame ]
 
@@ -18,37 +18,29 @@ The columns PARENT to RATE hold whole numbers, in eight bytes like the floats ar
 All results of a row are in world axes; twists and wrenches are taken at the world's origin.
 """
 
+from typing import Any
+
+import numpy as np
+
+from icir_control.compiled import JIT_DISABLED, inlined, kernel
+from icir_control.dynamics.kernels.vector import Vector
+
 # -- header: sizes, then where the blocks behind the rows begin --------------------------------
-H_NV = 0
-H_NQ = 1
-H_FRAME_COUNT = 2
+H_NV, H_NQ, H_FRAME_COUNT = range(3)
 H_WATCHED = 3
 """Index of the watched frame, -1 for none."""
 H_GRAVITY = 4
 """The gravity field in world axes (3) [m/s^2]."""
-H_FRAMES = 7
-H_M = 8
-H_NLE = 9
-H_G = 10
-H_TAU = 11
-H_DDQ = 12
-H_MINV = 13
-H_JCOM = 14
-H_AG = 15
-H_HG = 16
-H_WATCH = 17
-H_COM = 18
-H_EXTERNAL = 19
-H_WORK = 20
-H_FACTOR = 21
-H_PUSHED = 22
+H_FRAMES, H_M, H_NLE, H_G, H_TAU, H_DDQ, H_MINV, H_JCOM, H_AG, H_HG = range(7, 17)
+H_WATCH, H_COM, H_EXTERNAL, H_WORK, H_FACTOR = range(17, 22)
+H_HAS_EXTERNAL = 22
 """1 while the block at H_EXTERNAL holds external forces."""
 H_ENERGY = 23
 """The energy that was computed last [J]."""
-H_FREE = 24
+H_HAS_QUATERNIONS = 24
 """1 where some joint has a quaternion."""
-H_CIRCLE = 25
-"""The block of angles, cosines and sines, H_WIDTH numbers each: nq, rounded up to VECTOR."""
+H_COORDINATES = 25
+"""The block of cosines and sines of q, and q: H_WIDTH numbers each, nq rounded up to VECTOR."""
 H_WIDTH = 26
 HEADER = 32
 VECTOR = 8
@@ -58,7 +50,7 @@ VECTOR = 8
 PARENT = 0
 """The row before this one: of the same joint, or the last row of the parent joint."""
 MOTION = 1
-"""How the row moves its frame: one of the codes below."""
+"""How the row moves its frame: REVOLUTE, ... below."""
 INDEX_Q = 2
 """Where the row's coordinates begin in q."""
 BIAS = 3
@@ -69,17 +61,17 @@ LINEAR = 5
 """1.0 where the column of S is a translation along the axis, 0.0 where it turns about it."""
 AXIS = 6
 """Unit axis in the row's own frame (3)."""
-OFFSET = 9
+JOINT_POSITION = 9
 """Origin of the row's frame at q = 0, in its parent row's frame (3) [m]."""
-TURN = 12
-"""Rotation of the row in its parent: TURN + cos(q) TURN_COS + sin(q) TURN_SIN (9 each)."""
-TURN_COS = 21
-TURN_SIN = 30
-SLIDE = 39
+JOINT_ROTATION = 12
+"""Rotation of the row in its parent row (9 each): this + cos(q) the next + sin(q) the last."""
+JOINT_ROTATION_COS = 21
+JOINT_ROTATION_SIN = 30
+JOINT_SLIDE = 39
 """How far the row's origin moves at unit q, in its parent row's frame (3)."""
-BASE_TURN = 42
-"""TURN (9) and, behind it, OFFSET (3) of a free joint's first row at q = neutral."""
-BASE_OFFSET = 51
+NEUTRAL_ROTATION = 42
+"""Rotation (9) and origin (3) of a spherical or floating joint's first row at q = neutral."""
+NEUTRAL_POSITION = 51
 MASS = 54
 COM = 55
 """Centre of mass in the row's own frame (3) [m]."""
@@ -101,17 +93,21 @@ WRENCH = 104
 """Force that all beyond the row asks for (6)."""
 STRIDE = 112
 
+# -- coordinates of all joints ------------------------------------------------------------------
+COS, SIN, VALUE = range(3)
+"""Rows of the block at H_COORDINATES; those of cosine and sine serve angles alone."""
+
 # -- how a row moves ---------------------------------------------------------------------------
-TURNS = 0
+REVOLUTE = 0
 """About its axis, by one angle."""
-SLIDES = 1
+PRISMATIC = 1
 """Along its axis."""
-TURNS_FREELY = 2
+SPHERICAL = 2
 """By a quaternion."""
-MOVES_FREELY = 3
+FLOATING = 3
 """By a position and a quaternion."""
 FOLLOWS = 4
-"""Not by itself: a further degree of freedom of the free row before it."""
+"""Not by itself: a further degree of freedom of the spherical or floating row before it."""
 
 # -- a frame -----------------------------------------------------------------------------------
 F_ROW = 0
@@ -147,3 +143,112 @@ W_POSE = 0
 W_TWIST = 12
 W_DRIFT = 18
 W_JACOBIAN = 24
+
+# -- views -------------------------------------------------------------------------------------
+if JIT_DISABLED:
+
+    def block(buffer: np.ndarray, start: int, height: int, width: int) -> np.ndarray:
+        """Return a part of the buffer as a matrix."""
+        return buffer[start : start + height * width].reshape(height, width)
+
+    def integer(rows: np.ndarray, k: int, column: int) -> int:
+        """Return the whole number that lies in row k at `column`."""
+        return int(rows[k, column].view(np.int64))
+
+else:
+    from numba.core import types
+    from numba.extending import intrinsic
+    from numba.np.arrayobj import make_array, populate_array
+
+    @intrinsic
+    def block(typing: Any, buffer: Any, start: Any, height: Any, width: Any) -> tuple[Any, Any]:
+        """Return a part of the buffer as a matrix.
+
+        A slice and `reshape` count references and call into the runtime, some 20 ns a view: as
+        much as two joints' placements. This is a pointer, valid as long as the buffer lives.
+        """
+        matrix = types.Array(types.float64, 2, 'C')
+
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            whole = make_array(signature.args[0])(context, builder, arguments[0])
+            size = context.get_constant(types.intp, 8)
+            result = make_array(matrix)(context, builder)
+            populate_array(
+                result,
+                data=builder.gep(whole.data, [arguments[1]]),
+                shape=arguments[2:],
+                strides=[builder.mul(arguments[3], size), size],
+                itemsize=size,
+                meminfo=None,
+            )
+            return result._getvalue()
+
+        return matrix(buffer, types.intp, types.intp, types.intp), generate
+
+    @intrinsic
+    def integer(typing: Any, rows: Any, k: Any, column: Any) -> tuple[Any, Any]:
+        """Return the whole number that lies in row k at `column`.
+
+        The walk from leaf to root is one such look-up after the other; as a float, each would
+        cost a conversion on top.
+        """
+
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            matrix = make_array(signature.args[0])(context, builder, arguments[0])
+            width = builder.extract_value(matrix.shape, 1)
+            place = builder.add(builder.mul(arguments[1], width), arguments[2])
+            integers = builder.bitcast(
+                matrix.data, context.get_value_type(types.intp).as_pointer()
+            )
+            return builder.load(builder.gep(integers, [place]))
+
+        return types.intp(rows, types.intp, types.intp), generate
+
+
+@inlined
+def rows_of(buffer: np.ndarray) -> np.ndarray:
+    """Return the rows as a view, (nv + 1, STRIDE)."""
+    return block(buffer, HEADER, int(buffer[H_NV]) + 1, STRIDE)
+
+
+@inlined
+def frames_of(buffer: np.ndarray) -> np.ndarray:
+    """Return the frames as a view, (nframes, F_STRIDE)."""
+    return block(buffer, int(buffer[H_FRAMES]), int(buffer[H_FRAME_COUNT]), F_STRIDE)
+
+
+@inlined
+def matrix_of(buffer: np.ndarray, header: int, height: int, width: int) -> np.ndarray:
+    """Return a block as a view (height, width); `header` says where its place is noted."""
+    return block(buffer, int(buffer[header]), height, width)
+
+
+@inlined
+def vector_of(buffer: np.ndarray, header: int) -> np.ndarray:
+    """Return a block of nv numbers as a view."""
+    return block(buffer, int(buffer[header]), 1, int(buffer[H_NV]))[0]
+
+
+@inlined
+def gravity_field(buffer: np.ndarray) -> Vector:
+    """Return the gravity field in world axes."""
+    return buffer[H_GRAVITY], buffer[H_GRAVITY + 1], buffer[H_GRAVITY + 2]
+
+
+@kernel
+def mass_matrix_of(buffer: np.ndarray) -> np.ndarray:
+    """Return M as a view, (nv, nv), symmetric."""
+    nv = int(buffer[H_NV])
+    return matrix_of(buffer, H_M, nv, nv)
+
+
+@kernel
+def nle_of(buffer: np.ndarray) -> np.ndarray:
+    """Return the nonlinear effects C(q, v) v + g(q) as a view, (nv,)."""
+    return vector_of(buffer, H_NLE)
+
+
+@kernel
+def gravity_of(buffer: np.ndarray) -> np.ndarray:
+    """Return the gravity torque g(q) as a view, (nv,)."""
+    return vector_of(buffer, H_G)

@@ -1,6 +1,6 @@
 """Along the manifold of configurations: by a velocity, and back from two configurations.
 
-Coordinates of one number each add; the quaternions of free joints turn by the exponential, and a
+Coordinates of one number each add; quaternions turn by the exponential, and a
 floating joint moves along a screw, with a twist constant in the body.
 """
 
@@ -8,16 +8,14 @@ import numpy as np
 
 from icir_control.compiled import inlined
 from icir_control.dynamics.kernels import layout as at
-from icir_control.dynamics.kernels.blocks import link, rows_of
-from icir_control.dynamics.kernels.checks import is_configuration, is_velocity
-from icir_control.dynamics.kernels.entrance import Entry
-from icir_control.spatial.kernels.quaternion import (
+from icir_control.dynamics.kernels.checked import CheckedKernel, is_configuration, is_velocity
+from icir_control.spatial.kernels.se3 import exp6, log6
+from icir_control.spatial.kernels.so3 import (
     quaternion_exp,
     quaternion_log,
     quaternion_multiply,
     quaternion_to_rotation,
 )
-from icir_control.spatial.kernels.se3 import exp6, log6
 
 
 @inlined
@@ -30,29 +28,29 @@ def _normalize(quaternion: np.ndarray) -> None:
         quaternion[i] /= np.sqrt(square)
 
 
-@Entry
+@CheckedKernel
 def integrated(buffer: np.ndarray, q: np.ndarray, v: np.ndarray, out: np.ndarray) -> int:
     """Write the configuration that the constant velocity v reaches from q in unit time."""
     if not is_configuration(buffer, q):
         return 1
     if not is_velocity(buffer, v):
         return 2
-    if buffer[at.H_FREE] == 0.0:
+    if buffer[at.H_HAS_QUATERNIONS] == 0.0:
         for i in range(q.size):
             out[i] = q[i] + v[i]
         return 0
-    rows = rows_of(buffer)
+    rows = at.rows_of(buffer)
     turn, rotation = np.empty(4), np.empty((3, 3))
     moved, shift = np.empty((3, 3)), np.empty(3)
     for k in range(1, rows.shape[0]):
-        motion, i = link(rows, k, at.MOTION), link(rows, k, at.INDEX_Q)
-        if motion == at.TURNS or motion == at.SLIDES:
+        motion, i = at.integer(rows, k, at.MOTION), at.integer(rows, k, at.INDEX_Q)
+        if motion == at.REVOLUTE or motion == at.PRISMATIC:
             out[i] = q[i] + v[k - 1]
-        elif motion == at.TURNS_FREELY:
+        elif motion == at.SPHERICAL:
             quaternion_exp(v[k - 1 : k + 2], turn)
             quaternion_multiply(q[i : i + 4], turn, out[i : i + 4])
             _normalize(out[i : i + 4])
-        elif motion == at.MOVES_FREELY:
+        elif motion == at.FLOATING:
             # M' = M exp6(v): p' = p + R shift
             exp6(v[k - 1 : k + 5], moved, shift)
             quaternion_to_rotation(q[i + 3 : i + 7], rotation)
@@ -76,27 +74,27 @@ def _turn_between(q0: np.ndarray, q1: np.ndarray, out: np.ndarray) -> None:
     quaternion_multiply(back, q1, out)
 
 
-@Entry
+@CheckedKernel
 def differenced(buffer: np.ndarray, q0: np.ndarray, q1: np.ndarray, out: np.ndarray) -> int:
     """Write the velocity that leads from q0 to q1 in unit time, turning by at most pi."""
     if not is_configuration(buffer, q0):
         return 1
     if not is_configuration(buffer, q1):
         return 2
-    if buffer[at.H_FREE] == 0.0:
+    if buffer[at.H_HAS_QUATERNIONS] == 0.0:
         for i in range(q0.size):
             out[i] = q1[i] - q0[i]
         return 0
-    rows = rows_of(buffer)
+    rows = at.rows_of(buffer)
     turn, rotation, shift = np.empty(4), np.empty((3, 3)), np.empty(3)
     for k in range(1, rows.shape[0]):
-        motion, i = link(rows, k, at.MOTION), link(rows, k, at.INDEX_Q)
-        if motion == at.TURNS or motion == at.SLIDES:
+        motion, i = at.integer(rows, k, at.MOTION), at.integer(rows, k, at.INDEX_Q)
+        if motion == at.REVOLUTE or motion == at.PRISMATIC:
             out[k - 1] = q1[i] - q0[i]
-        elif motion == at.TURNS_FREELY:
+        elif motion == at.SPHERICAL:
             _turn_between(q0[i : i + 4], q1[i : i + 4], turn)
             quaternion_log(turn, out[k - 1 : k + 2])
-        elif motion == at.MOVES_FREELY:
+        elif motion == at.FLOATING:
             # log6(M0^-1 M1), with the shift R0^T (p1 - p0)
             quaternion_to_rotation(q0[i + 3 : i + 7], rotation)
             for j in range(3):

@@ -2,45 +2,42 @@
 
 import numpy as np
 
-from icir_control.compiled import inlined, kernel
+from icir_control.compiled import kernel
 from icir_control.dynamics.kernels import layout as at
-from icir_control.dynamics.kernels.blocks import (
-    gravity_field,
-    gravity_of,
-    mass_matrix_of,
-    nle_of,
-    rows_of,
-    view,
-)
-from icir_control.dynamics.kernels.checks import is_configuration, is_velocity
+from icir_control.dynamics.kernels import spatial as sp
+from icir_control.dynamics.kernels.checked import CheckedKernel, is_configuration, is_velocity
 from icir_control.dynamics.kernels.composite import (
     add_composite_to_parent,
     clear_world,
     gravity_of_row,
+    inertia_in_world,
     write_mass_row,
 )
-from icir_control.dynamics.kernels.entrance import Entry
-from icir_control.dynamics.kernels.forward import move, place, prepare
+from icir_control.dynamics.kernels.forward import move, place, take_configuration
 from icir_control.dynamics.kernels.frames import write_frame_terms
-from icir_control.dynamics.kernels.inertia import force, inertia_in_world, store_composite
-from icir_control.dynamics.kernels.inverse import add_wrench_to_parent, store_wrench, torque_of_row
+from icir_control.dynamics.kernels.inverse import add_wrench_to_parent, torque_of_row
 
 
-@inlined
-def write_terms(buffer: np.ndarray, q: np.ndarray, v: np.ndarray) -> None:
-    """Do what `terms` does, as a part of the kernel that calls it."""
-    rows, circle = rows_of(buffer), prepare(buffer, q)
+@kernel
+def terms(buffer: np.ndarray, q: np.ndarray, v: np.ndarray) -> None:
+    """Fill placements, J, twists, accelerations at ddq = 0, M, nle, g, and the watched frame.
+
+    Args:
+        buffer: A `Data`'s buffer.
+        q: (nq,) configuration.
+        v: (nv,) velocity.
+    """
+    rows, coordinates = at.rows_of(buffer), take_configuration(buffer, q)
     clear_world(rows)
     for k in range(1, rows.shape[0]):
-        R, p = place(rows, k, q, circle)
-        v_linear, v_angular, a_linear, a_angular = move(rows, k, v[k - 1])
-        m, s, I = inertia_in_world(rows, k, R, p)
-        store_composite(rows, k, m, s, I)
-        linear, angular = force(m, s, I, v_linear, v_angular, a_linear, a_angular)
-        store_wrench(rows, k, linear, angular)
+        R, p = place(rows, k, coordinates)
+        twist, acceleration = move(rows, k, v[k - 1])
+        Y = inertia_in_world(rows, k, R, p)
+        sp.store_inertia(rows, k, at.COMPOSITE, Y)
+        sp.store(rows, k, at.WRENCH, sp.body_force(Y, twist, acceleration))
 
-    M, nle, g = mass_matrix_of(buffer), nle_of(buffer), gravity_of(buffer)
-    field = gravity_field(buffer)
+    M, nle, g = at.mass_matrix_of(buffer), at.nle_of(buffer), at.gravity_of(buffer)
+    field = at.gravity_field(buffer)
     for k in range(rows.shape[0] - 1, 0, -1):
         # The wrenches are without gravity; the composite inertias know its share.
         g[k - 1] = gravity_of_row(rows, k, field)
@@ -56,31 +53,19 @@ def write_terms(buffer: np.ndarray, q: np.ndarray, v: np.ndarray) -> None:
         write_frame_terms(
             buffer,
             watched,
-            view(buffer, start + at.W_POSE, 4, 3),
-            view(buffer, start + at.W_TWIST, 1, 6)[0],
-            view(buffer, start + at.W_JACOBIAN, 6, nv),
-            view(buffer, start + at.W_DRIFT, 1, 6)[0],
+            at.block(buffer, start + at.W_POSE, 4, 3),
+            at.block(buffer, start + at.W_TWIST, 1, 6)[0],
+            at.block(buffer, start + at.W_JACOBIAN, 6, nv),
+            at.block(buffer, start + at.W_DRIFT, 1, 6)[0],
         )
 
 
-@kernel
-def terms(buffer: np.ndarray, q: np.ndarray, v: np.ndarray) -> None:
-    """Fill placements, J, twists, accelerations at ddq = 0, M, nle, g, and the watched frame.
-
-    Args:
-        buffer: A `Data`'s buffer.
-        q: (nq,) configuration.
-        v: (nv,) velocity.
-    """
-    write_terms(buffer, q, v)
-
-
-@Entry
+@CheckedKernel
 def all_terms(buffer: np.ndarray, q: np.ndarray, v: np.ndarray) -> int:
     """Check q and v, then do what `terms` does; return 0, or which of them is wrong."""
     if not is_configuration(buffer, q):
         return 1
     if not is_velocity(buffer, v):
         return 2
-    write_terms(buffer, q, v)
+    terms(buffer, q, v)
     return 0

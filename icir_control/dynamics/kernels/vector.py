@@ -12,6 +12,9 @@ Vector = tuple[float, float, float]
 Matrix = tuple[Vector, Vector, Vector]
 Symmetric = tuple[float, float, float, float, float, float]
 
+ZERO: Vector = (0.0, 0.0, 0.0)
+IDENTITY: Matrix = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
+
 
 @inlined
 def load(rows: np.ndarray, k: int, at: int) -> Vector:

@@ -1,68 +1,135 @@
 """The bridge's parameters, read once into one object that is valid as a whole."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from icir_control.dynamics import Model, root_link, tip_link
 from icir_control.errors import ConfigurationError
-from icir_control.nodes.bridge.figures import FIGURES, PLANT_FIGURES
-from icir_control.nodes.parameters import Parameters
-from icir_control.nodes.shipped import shipped_parameters
+from icir_control.nodes.parameters import Parameters, shipped_parameters
+from icir_control.parameter import (
+    PER_JOINT,
+    FloatArray,
+    checked,
+    group,
+    parameter,
+    parameters_of,
+    replaced,
+)
 from icir_control.simulation import Plant
 
 
 @dataclass(frozen=True)
 class BridgeConfig:
-    """What the bridge runs with.
+    """What the bridge runs with: its parameters, and the model that they were checked for."""
 
-    Attributes:
-        base_frame: Root frame of the robot.
-        end_effector_frame: The frame that is controlled.
-        timestep: Control period [s].
-        initial_configuration: (nq,) [rad or m].
-        lockstep: Whether a step needs the command that answers the present state.
-        real_time_factor: Simulated seconds per second of wall time, 0 as fast as possible.
-        command_timeout: Silence after which the controller is missed [s].
-        viewer: `none`, `window` or `auto`.
-        external_wrench_hold: How long a wrench acts [s of simulation time].
-        on_divergence: `hold` or `reset`.
-        publish_clock: Whether to publish `/clock`.
-        plant: How the plant departs from the model.
-        joint_names: The moving joints of the model.
-        limits: (2, nq) lower and upper position limits [rad or m].
-    """
+    base_frame: str = parameter(
+        'base_link', '', 'root frame; empty for the root link', running=False
+    )
+    end_effector_frame: str = parameter(
+        'end_effector_link',
+        '',
+        'frame that is controlled, and that carries a payload; empty for the last link of a '
+        'serial arm',
+        running=False,
+    )
+    timestep: float = parameter(
+        0.001,
+        's',
+        'control period and step of the physics',
+        lower=1e-5,
+        upper=0.02,
+        running=False,
+    )
+    initial_configuration_deg: FloatArray = parameter(
+        [],
+        'deg',
+        'joint angles at the start and after a reset, none means zero, or the limit nearest to '
+        'it (taken over at a reset)',
+        length=PER_JOINT,
+        may_be_empty=True,
+    )
+    lockstep: bool = parameter(
+        True, '', 'step only with the command that answers the present state', running=False
+    )
+    real_time_factor: float = parameter(
+        1.0,
+        '',
+        'simulated seconds per second of wall time, 0 is as fast as possible',
+        lower=0.0,
+    )
+    command_timeout: float = parameter(
+        0.5,
+        's',
+        'time without a command after which the controller counts as missing: wall time in '
+        'lockstep, simulation time without',
+        lower=1e-3,
+        running=False,
+    )
+    viewer: str = parameter(
+        'auto',
+        '',
+        "MuJoCo's window; auto opens it where there is a display",
+        choices=('none', 'window', 'auto'),
+        running=False,
+    )
+    external_wrench_hold: float = parameter(
+        0.1, 's', 'simulation time for which an external wrench acts', lower=1e-6, upper=3600.0
+    )
+    on_divergence: str = parameter(
+        'hold',
+        '',
+        'what happens when the physics diverges',
+        choices=('hold', 'reset'),
+        running=False,
+    )
+    publish_clock: bool = parameter(
+        True, '', 'publish /clock; false where two bridges share a graph', running=False
+    )
+    plant: Plant = group(Plant)
+    model: Model = field(kw_only=True, repr=False)
+    given: Mapping[str, Any] = field(kw_only=True, repr=False)
 
-    base_frame: str
-    end_effector_frame: str
-    timestep: float
-    initial_configuration: np.ndarray
-    lockstep: bool
-    real_time_factor: float
-    command_timeout: float
-    viewer: str
-    external_wrench_hold: float
-    on_divergence: str
-    publish_clock: bool
-    plant: Plant
-    joint_names: tuple[str, ...] = field(repr=False)
-    limits: np.ndarray = field(repr=False)
+    @classmethod
+    def from_parameters(cls, given: Mapping[str, Any], model: Model) -> Self:
+        """Read and check everything.
 
-    def __post_init__(self) -> None:
-        """Refuse what is valid alone but not together.
+        Args:
+            given: Nested by the dots of the parameters' names, as in the YAML file.
+            model: The model that `model` names.
 
         Raises:
             ConfigurationError: Names the parameter, its value and what would be valid.
         """
+        return cls(**checked(cls, given, model.nv), model=model, given=given)
+
+    def __post_init__(self) -> None:
+        """Fill in what may be left out, and refuse what is valid alone but not together.
+
+        Raises:
+            ConfigurationError: Names the parameter, its value and what would be valid.
+        """
+        if not self.base_frame:
+            object.__setattr__(self, 'base_frame', root_link(self.model))
+        if not self.end_effector_frame:
+            object.__setattr__(self, 'end_effector_frame', tip_link(self.model))
+        frames = [frame.name for frame in self.model.frames]
+        for name in ('base_frame', 'end_effector_frame'):
+            if getattr(self, name) not in frames:
+                raise ConfigurationError(
+                    f'{name} = {getattr(self, name)!r} is not a frame of {self.model.name}; '
+                    f'valid: {", ".join(frames)}'
+                )
         if not self.lockstep and self.real_time_factor == 0.0:
             raise ConfigurationError(
                 'real_time_factor = 0.0 is not valid with lockstep = False, where simulation time'
                 ' follows the wall clock; expected a number above 0'
             )
-        for name, value, lower, upper in zip(
-            self.joint_names, self.initial_configuration, *self.limits, strict=True
-        ):
+        model, start = self.model, self.initial_configuration
+        limits = model.lower_position_limit, model.upper_position_limit
+        for name, value, lower, upper in zip(model.joint_names, start, *limits, strict=True):
             if not lower <= value <= upper:
                 low, value, high = np.rad2deg([lower, value, upper])
                 raise ConfigurationError(
@@ -71,13 +138,37 @@ class BridgeConfig:
                 )
 
     @property
+    def initial_configuration(self) -> FloatArray:
+        """(nq,) where a start or a reset places the arm [rad or m]."""
+        degrees = self.initial_configuration_deg
+        if len(degrees):
+            return np.deg2rad(degrees)
+        lower, upper = self.model.lower_position_limit, self.model.upper_position_limit
+        return np.clip(np.zeros(self.model.nq), lower, upper)
+
+    @property
     def deviations(self) -> dict[str, Any]:
-        """The plant's figures that differ from the model's, by name."""
+        """The plant's parameters that differ from the model's, by name."""
         return dict(self.plant.differences)
 
+    def updated(self, changes: Mapping[str, Any]) -> Self:
+        """Return the configuration with some parameters changed, by full name, all or none.
 
-def read_config(parameters: Parameters, model: Model) -> BridgeConfig:
-    """Declare the bridge's parameters and return their values; those not given are as shipped.
+        Raises:
+            ConfigurationError: They are not valid, or not together.
+        """
+        return self.from_parameters(replaced(self.given, changes), self.model)
+
+    def value(self, name: str) -> Any:
+        """Return the value of a parameter by its full name, in its own type."""
+        place: Any = self
+        for part in name.split('.'):
+            place = getattr(place, part)
+        return place
+
+
+def declare_config(parameters: Parameters, model: Model) -> BridgeConfig:
+    """Check what was given to the bridge, declare its parameters, and return the configuration.
 
     Args:
         parameters: The node's parameters; `model` is declared already.
@@ -86,49 +177,7 @@ def read_config(parameters: Parameters, model: Model) -> BridgeConfig:
     Raises:
         ConfigurationError: A value is not valid, or a parameter is unknown.
     """
-    parameters.ship(shipped_parameters(model.name, 'mujoco_bridge'))
-    for figure in FIGURES:
-        parameters.declare(figure, nv=model.nv)
-    for figure in PLANT_FIGURES:
-        parameters.declare(figure, prefix='plant.', nv=model.nv)
-    parameters.refuse_unknown()
-    return config_from(parameters.values, model)
-
-
-def config_from(values: dict[str, Any], model: Model) -> BridgeConfig:
-    """Return the configuration that parameter values stand for.
-
-    Args:
-        values: Checked values by full parameter name.
-        model: The model of the robot.
-
-    Raises:
-        ConfigurationError: Values that do not go together, or a frame that the model lacks.
-        ModelError: A frame that was not named, of an arm with several ends.
-    """
-    ends = {
-        'base_frame': values['base_frame'] or root_link(model),
-        'end_effector_frame': values['end_effector_frame'] or tip_link(model),
-    }
-    for name, frame in ends.items():
-        frames = [frame.name for frame in model.frames]
-        if frame not in frames:
-            raise ConfigurationError(
-                f'{name} = {frame!r} is not a frame of {model.name}; valid: {", ".join(frames)}'
-            )
-    degrees = values['initial_configuration_deg']
-    plain = {
-        figure.name: values[figure.name]
-        for figure in FIGURES
-        if figure.name != 'initial_configuration_deg'
-    }
-    limits = np.array([model.lower_position_limit, model.upper_position_limit])
-    return BridgeConfig(
-        **plain | ends,
-        initial_configuration=np.deg2rad(degrees)
-        if len(degrees)
-        else np.clip(np.zeros(model.nq), *limits),
-        plant=Plant(**{figure.name: values[f'plant.{figure.name}'] for figure in PLANT_FIGURES}),
-        joint_names=tuple(model.joint_names),
-        limits=limits,
-    )
+    shipped = shipped_parameters(model.name, 'mujoco_bridge')
+    config = BridgeConfig.from_parameters(parameters.values(shipped), model)
+    parameters.declare(parameters_of(BridgeConfig), config.value, model.nv)
+    return config

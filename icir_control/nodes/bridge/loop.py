@@ -1,39 +1,86 @@
-"""What lockstep and free-running share: publish a state, take its answer, step the world."""
+"""The loops that own simulation time: publish a state, receive its command, step the world."""
 
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
+from rclpy.impl.rcutils_logger import RcutilsLogger
 
 from icir_control.errors import DivergenceError
-from icir_control.nodes.bridge.gate import CommandGate
-from icir_control.nodes.bridge.hold import Hold
-from icir_control.nodes.bridge.housekeeping import Housekeeping
-from icir_control.nodes.bridge.log import Log
-from icir_control.nodes.bridge.pacer import Pacer
-from icir_control.nodes.bridge.pushes import PushSchedule
-from icir_control.nodes.bridge.state_output import StateOutput
-from icir_control.nodes.bridge.statistics import Statistics
+from icir_control.nodes.bridge.config import BridgeConfig
+from icir_control.nodes.bridge.gate import CommandGate, Hold, StateOutput
+from icir_control.nodes.bridge.timing import Pacer, PeriodicTasks
+from icir_control.nodes.bridge.wrench import PushSchedule
 from icir_control.nodes.transport import JointStatePublisher, JointStateSubscription, Waiter
 from icir_control.simulation import World
 
+BRAKE_RATE = 20.0
+"""Without commands, joint speeds decay as exp(-rate t) [1/s]: to a 400th in 0.3 s."""
+
+_REASON_PERIOD = 1.0  # s of wall time between two checks why the first command does not come
+_NANOSECONDS = 1e9
+
+
+@dataclass
+class Statistics:
+    """Counters since the start, and sums since the last report.
+
+    Attributes:
+        missed: States whose answer did not come in time: repeated in lockstep, stepped with an
+            older command when free-running.
+        saturated: Commands beyond an effort limit.
+        divergences: Times that the physics diverged.
+        age_max: Oldest command that was applied since the last report [steps].
+        trips: Answers since the last report.
+        trip_sum: Their delays from state to command, summed [s of wall time].
+        trip_max: The longest of them [s of wall time].
+    """
+
+    missed: int = 0
+    saturated: int = 0
+    divergences: int = 0
+    age_max: int = 0
+    trips: int = 0
+    trip_sum: float = 0.0
+    trip_max: float = 0.0
+
+    def add_trip(self, delay: float) -> None:
+        """Count an answer.
+
+        Args:
+            delay: From the state's first publication to its answer [s of wall time].
+        """
+        self.trips += 1
+        self.trip_sum += delay
+        if delay > self.trip_max:
+            self.trip_max = delay
+
+    def start_report(self) -> None:
+        """Begin a new reporting period."""
+        self.age_max = self.trips = 0
+        self.trip_sum = self.trip_max = 0.0
+
 
 class Loop(ABC):
-    """Owns simulation time: nothing else steps the world.
+    """Publishes states and steps the world with commands; nothing else steps it.
 
     Attributes:
         world: The simulation.
         gate: Which commands are admitted.
+        hold: What stops simulation time.
+        commands: Receives the commands.
+        missing: Returns which node should have sent commands, and why it does not.
         pacer: When a tick may begin.
         pushes: Wrenches by simulation time.
-        housekeeping: What is done now and then by wall time.
+        tasks: Periodic tasks, by wall time.
         statistics: Counters.
         initial_configuration: (n,) where a reset places the robot [rad or m].
-        hold: What keeps time from going on.
-        rival: Who else speaks where only one may, in words; empty when nobody does; set by
-            `note_rival`.
-        is_silent: Whether commands stay out for longer than `command_timeout`.
+        duplicate: Which topic has more than one publisher, a sentence; empty when none has. Set by
+            `set_duplicate`.
+        has_timed_out: Whether no command has come for `command_timeout`.
     """
 
     def __init__(
@@ -42,133 +89,129 @@ class Loop(ABC):
         states: JointStatePublisher,
         commands: JointStateSubscription,
         waiter: Waiter,
-        *,
-        lockstep: bool,
-        real_time_factor: float,
-        command_timeout: float,
-        initial_configuration: np.ndarray,
-        reset_on_divergence: bool,
+        config: BridgeConfig,
         missing: Callable[[], str],
-        log: Log,
+        log: RcutilsLogger,
     ) -> None:
         """Put the parts together; `open_run` starts.
 
         Args:
             world: The simulation.
-            states: Where the state goes.
-            commands: Where its answer comes from.
-            waiter: Waits for the answer, and serves the node meanwhile.
-            lockstep: Whether only the answer to the present state is admitted.
-            real_time_factor: Simulated seconds per second of wall time, 0 as fast as possible.
-            command_timeout: Silence after which the controller is missed [s].
-            initial_configuration: (n,) where a reset places the robot [rad or m].
-            reset_on_divergence: Whether a diverged world is reset at once, or held.
-            missing: Says who should have sent commands.
-            log: Where messages for the user go.
+            states: Publishes the states.
+            commands: Receives the commands.
+            waiter: Waits for commands, and serves the node meanwhile.
+            config: The bridge's parameters.
+            missing: Returns which node should have sent commands, and why it does not.
+            log: The node's logger.
         """
         self.world = world
-        self.gate = CommandGate(lockstep=lockstep)
-        self.pacer = Pacer(world.timestep_ns * 1e-9, real_time_factor)
-        self.pushes = PushSchedule(world.push, world.clear_push)
-        self.housekeeping = Housekeeping()
-        self.statistics = Statistics()
-        self.initial_configuration = initial_configuration
+        self.gate = CommandGate(lockstep=config.lockstep)
         self.hold = Hold()
-        self.rival = ''
-        self.is_silent = False
+        self.pacer = Pacer(world.timestep_ns * 1e-9, config.real_time_factor)
+        self.pushes = PushSchedule(world.push, world.clear_push)
+        self.tasks = PeriodicTasks()
+        self.statistics = Statistics()
+        self.initial_configuration = config.initial_configuration
+        self.duplicate = ''
+        self.has_timed_out = False
         self._states = StateOutput(world, states)
-        self._commands = commands
+        self.commands = commands
         self._waiter = waiter
-        self._timeout = command_timeout
-        self._reset_on_divergence = reset_on_divergence
-        self._missing = missing
+        self._timeout = config.command_timeout
+        self._resets_on_divergence = config.on_divergence == 'reset'
+        self.missing = missing
+        self._missing_reason = ''
+        self._missing_due = 0.0
         self._log = log
         count = len(world.joint_names)
         self._torque = np.zeros(count)
         self._load = np.zeros(count)
-        self._is_unexamined = False
+        self._is_unchecked = False
         self._inverse_limit = 1.0 / np.maximum(world.effort_limit, np.finfo(float).tiny)
 
     @property
-    def obstacle(self) -> str:
-        """Why no command counts, in words; empty when it does."""
-        return self.hold.divergence or self.rival
+    def blocked_by(self) -> str:
+        """Why no command is applied, a sentence; empty when commands are."""
+        return self.hold.divergence or self.duplicate
 
     def open_run(self) -> None:
         """Begin a run: publish its first state under a new token; time waits for a command."""
         self._states.open_run()
         self.gate.open_run(self._states.token, self.world.time_ns)
         self.pacer.restart(time.monotonic())
-        self.hold.diverge('')
-        self.is_silent = False
+        self.hold.set_divergence('')
+        self.has_timed_out = False
         self._states.publish()
 
     def reset(self) -> None:
         """Begin a run from the initial configuration, at rest; simulation time goes on."""
         self.pushes.clear()
         self.world.reset(self.initial_configuration)
-        self.hold.forget_step()
+        self.hold.cancel_step()
         self.open_run()
 
     def pause(self, is_paused: bool) -> None:
-        """Let time stand still, or go on."""
+        """Pause or resume."""
         self.hold.pause(is_paused)
         self.pacer.restart(time.monotonic())
 
-    def note_rival(self, rival: str) -> None:
-        """Take who else speaks where only one may: from then on no command counts.
+    def set_duplicate(self, duplicate: str) -> None:
+        """Apply no command while a topic has more than one publisher.
 
         Args:
-            rival: In words; empty when there is nobody any more.
+            duplicate: Which, a sentence; empty when every topic has one.
         """
-        if rival == self.rival:
+        if duplicate == self.duplicate:
             return
-        self.rival = rival
-        if rival:
-            # The answer that waits for its step may be the rival's.
+        self.duplicate = duplicate
+        if duplicate:
+            # The command that waits for its step may be that of the duplicate.
             self.gate.withdraw()
-            self._log.error(rival)
+            self._log.error(duplicate)
         else:
             self.pacer.restart(time.monotonic())
-            self._log.info('every topic has its one publisher again')
-
-    def set_real_time_factor(self, factor: float) -> None:
-        """Change the pace: simulated seconds per second of wall time, 0 as fast as possible."""
-        self.pacer.set_factor(factor, time.monotonic())
+            self._log.info('every topic has one publisher again')
 
     @abstractmethod
-    def turn(self) -> None:
-        """Wait for what comes next, then take it, step, or repeat the state."""
+    def spin_once(self) -> None:
+        """Wait for a command or for the next tick; step, or publish the state again."""
+
+    def _run_tasks(self) -> float:
+        """Run the periodic tasks that are due; return the wall time [s, monotonic]."""
+        now = time.monotonic()
+        if now >= self.tasks.due:
+            self.tasks.run(now)
+        return now
 
     def _wait(self, now: float, until: float) -> float:
-        """Wait for a command, and take one that has arrived, if it may count.
+        """Wait for a command, and keep one that has arrived if it is admitted.
 
         Args:
             now: Wall time [s, monotonic].
-            until: Latest time to end [s, monotonic].
+            until: Latest time to return [s, monotonic].
 
         Returns:
             Wall time [s, monotonic].
         """
         self._waiter.wait(now, until)
         now = time.monotonic()
-        commands, gate = self._commands, self.gate
+        commands, gate = self.commands, self.gate
         if not commands.take():
             return now
-        if self.rival:
-            gate.refused['rival'] += 1
+        if self.duplicate:
+            gate.refused['duplicate_publisher'] += 1
         elif gate.admits(commands.stamp_ns, commands.token):
-            # A copy: what is taken next may not be admitted.
+            # A copy: the next message may not be admitted.
             self._torque[:] = commands.effort
-            self._is_unexamined = True
+            self._is_unchecked = True
             if gate.is_answered:
-                self.statistics.note_trip(now - self._states.published_at)
-            if self.is_silent:
-                self.is_silent = False
+                self.statistics.add_trip(now - self._states.published_at)
+            if self.has_timed_out:
+                self.has_timed_out = False
                 self._log.info('commands are back')
         return now
 
-    def _step(self, torque: np.ndarray, now: float) -> None:
+    def _step(self, torque: NDArray[np.float64], now: float) -> None:
         """Go on by one control period and publish the state.
 
         Args:
@@ -181,68 +224,139 @@ class Loop(ABC):
         try:
             world.step(torque)
         except DivergenceError as error:
-            self._diverge(error)
+            self.statistics.divergences += 1
+            self._log.error(str(error))
+            if self._resets_on_divergence:
+                self.reset()
+            else:
+                self.hold.set_divergence(str(error))
             return
         self._states.publish()
-        # From here on the controller is at work, and nobody waits for us.
+        # From here on the controller computes, and nothing waits for this process.
         self.gate.advance(world.time_ns)
         self.pacer.begin_tick(now)
         world.prepare()
-        if self._is_unexamined:
-            self._examine_command()
-        self.hold.note_step()
+        if self._is_unchecked:
+            self._count_saturation()
+        self.hold.finish_step(True)
 
-    def _examine_command(self) -> None:
-        """Count the newest command if it is beyond a limit of the plant."""
-        self._is_unexamined = False
-        # One product tells of most commands that they are within all limits.
+    def _count_saturation(self) -> None:
+        """Count the newest command if it is beyond an effort limit."""
+        self._is_unchecked = False
+        # For most commands the sum of squares alone shows that they are within all limits.
         load = np.multiply(self._torque, self._inverse_limit, out=self._load)
         if load.dot(load) > 1.0 and np.abs(load).max() > 1.0:
             self.statistics.saturated += 1
 
     @property
-    def _is_wanted(self) -> bool:
-        """Whether nothing but the answer to the present state is missing."""
-        return not (self.gate.is_answered or self.hold.is_paused or self.obstacle)
+    def _needs_answer(self) -> bool:
+        """Whether only the command for the present state is missing."""
+        return not (self.gate.is_answered or self.hold.is_paused or self.blocked_by)
 
-    def _stand(self, now: float) -> float:
-        """Let time stand still: repeat the state when that is due, else wait for commands.
+    def _wait_stopped(self, now: float) -> float:
+        """Wait for a command while time stands still, or publish the state again when it is due.
 
         Args:
             now: Wall time [s, monotonic].
 
         Returns:
-            The same, later.
+            Wall time [s, monotonic].
         """
-        self.hold.look_at_step(now)
+        self.hold.check_step_timeout(now)
         states = self._states
         if now < states.repeat_due:
-            return self._wait(now, min(states.repeat_due, self.housekeeping.due))
-        if self._is_wanted:
-            # Where this process was held up, the answer may have been there for long.
+            return self._wait(now, min(states.repeat_due, self.tasks.due))
+        if self._needs_answer:
+            # If this process was suspended, the answer may have arrived long ago.
             now = self._wait(now, now)
             if self.gate.is_answered:
                 return now
-        if states.repeat(now) and self._is_wanted and self.gate.has_admitted:
+        if states.repeat(now) and self._needs_answer and self.gate.has_admitted:
             self.statistics.missed += 1
         return now
 
-    def _fall_silent(self, consequence: str) -> None:
-        """Say once that commands stay out."""
-        if self.is_silent:
+    def _report_timeout(self, consequence: str) -> None:
+        """Log that commands are missing: once; before the first one, whenever the reason changes.
+
+        Args:
+            consequence: What follows.
+        """
+        has_admitted, now = self.gate.has_admitted, time.monotonic()
+        if self.has_timed_out and (has_admitted or now < self._missing_due):
             return
-        self.is_silent = True
-        message = f'no command for {self._timeout:g} s: {self._missing()}; {consequence}'
-        # A controller may take its time to start; one that falls silent may be in trouble.
-        if self.gate.has_admitted:
+        self._missing_due = now + _REASON_PERIOD
+        reason = self.missing()
+        if self.has_timed_out and reason == self._missing_reason:
+            return
+        self.has_timed_out, self._missing_reason = True, reason
+        message = f'no command for {self._timeout:g} s: {reason}; {consequence}'
+        # A controller takes time to start; one that stops sending may have a problem.
+        if has_admitted:
             self._log.warning(message)
         else:
             self._log.info(message)
 
-    def _diverge(self, error: DivergenceError) -> None:
-        self.statistics.divergences += 1
-        self._log.error(str(error))
-        if self._reset_on_divergence:
-            self.reset()
+
+class LockstepLoop(Loop):
+    """Steps with the command that answers the present state, and only then.
+
+    However slow the machine, every state is answered once, and time waits for the answer.
+    """
+
+    def spin_once(self) -> None:
+        """Wait for a command or for the next tick; step, or publish the state again."""
+        now = self._run_tasks()
+        gate, hold = self.gate, self.hold
+        if not (gate.is_answered and hold.may_step) or self.duplicate:
+            now = self._wait_stopped(now)
+            if not (gate.is_answered and hold.may_step) or self.duplicate:
+                if self._needs_answer and self._states.waited(now) >= self._timeout:
+                    self._report_timeout('time stands still')
+                return
+            # The answer has come: step in the same pass.
+        due = self.pacer.due
+        if now >= due or hold.is_paused:
+            self._step(self._torque, now)
         else:
-            self.hold.diverge(str(error))
+            self._wait(now, due)
+
+
+class FreeRunningLoop(Loop):
+    """Steps by the wall clock, with the newest command, or braked when that is too old."""
+
+    # Whether commands were waited for since the last step.
+    _has_waited = False
+
+    def spin_once(self) -> None:
+        """Wait for a command or for the next tick; step, or publish the state again."""
+        now = self._run_tasks()
+        if not (self.gate.has_admitted and self.hold.may_step):
+            if not self.gate.has_admitted and now - self._states.published_at >= self._timeout:
+                self._report_timeout('time stands still until the first one')
+            self._wait_stopped(now)
+        elif self.hold.is_paused:
+            # One step was requested.
+            if self.gate.is_answered and not self.duplicate:
+                self._step(self._torque, now)
+            else:
+                self._wait_stopped(now)
+        elif now < self.pacer.due or not self._has_waited:
+            # At least once before every step.
+            self._has_waited = True
+            self._wait(now, self.pacer.due)
+        else:
+            self._has_waited = False
+            self._step(self._choose_torque(), now)
+
+    def _choose_torque(self) -> NDArray[np.float64]:
+        """Return the newest command, or the torque of the brake when that is too old."""
+        age_ns = self.world.time_ns - self.gate.admitted_ns
+        if age_ns:
+            self.statistics.missed += 1
+            steps = age_ns // self.world.timestep_ns
+            self.statistics.age_max = max(self.statistics.age_max, steps)
+        if age_ns > self._timeout * _NANOSECONDS:
+            self._report_timeout('the arm is braked')
+        elif not self.duplicate:
+            return self._torque
+        return self.world.brake_torque(BRAKE_RATE)

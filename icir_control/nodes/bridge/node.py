@@ -1,59 +1,57 @@
 """The node `mujoco_bridge`: the plant behind two topics."""
 
 import gc
+import time
 from collections.abc import Callable
 from importlib.util import find_spec
 from typing import Any
 
 from icir_control.dynamics import FrameType, load_urdf
-from icir_control.nodes.bridge import clock, diagnostics
-from icir_control.nodes.bridge.clock import ClockPublisher
-from icir_control.nodes.bridge.config import config_from, read_config
-from icir_control.nodes.bridge.diagnostics import BridgeDiagnostics
-from icir_control.nodes.bridge.free_running import FreeRunningLoop
-from icir_control.nodes.bridge.lockstep import LockstepLoop
-from icir_control.nodes.bridge.rivals import RivalWatch
+from icir_control.nodes.bridge import diagnostics
+from icir_control.nodes.bridge.config import declare_config
+from icir_control.nodes.bridge.diagnostics import BridgeDiagnostics, ClockPublisher
+from icir_control.nodes.bridge.loop import FreeRunningLoop, LockstepLoop
 from icir_control.nodes.bridge.self_check import check_model
-from icir_control.nodes.bridge.services import SimulationServices
-from icir_control.nodes.bridge.stepper import Stepper
+from icir_control.nodes.bridge.services import SimulationServices, Stepper
 from icir_control.nodes.bridge.wrench import WrenchInput
-from icir_control.nodes.model_file import find_model_file
-from icir_control.nodes.parameters import MODEL, Parameters
-from icir_control.nodes.process import collector_off, join_graph
-from icir_control.nodes.stop_request import StopRequest
+from icir_control.nodes.parameters import Parameters
+from icir_control.nodes.process.graph import Publishers
+from icir_control.nodes.process.run import gc_off, join_graph
+from icir_control.nodes.process.stop_request import StopRequest
 from icir_control.nodes.transport import JointStatePublisher, JointStateSubscription, Waiter
+from icir_control.share import find_model_file
 from icir_control.simulation import World, open_viewer
 
-_RIVAL_PERIOD = 0.1  # s of wall time
-_STRANGER_PERIOD = 1.0  # s of wall time
-_VIEWER_PERIOD = 1.0 / 60.0  # s of wall time
-_GARBAGE_PERIOD = 1.0  # s of wall time
+_DUPLICATES_PERIOD = 0.1  # s of wall time, as all of these
+_WRONG_TYPES_PERIOD = 1.0
+_VIEWER_PERIOD = 1.0 / 60.0
+_GC_PERIOD = 1.0
 
 
 class MujocoBridge:
     """Publishes the arm's state and steps MuJoCo with the commands that answer it.
 
-    It has a node and is none, so that no name of its own hides one of the client library's.
+    It owns a node instead of being one, so that its names do not hide those of the client library.
 
     Attributes:
         states: Publishes the state.
-        commands: The newest command.
+        commands: Receives the commands.
     """
 
     def __init__(self, waiter: Callable[..., Waiter] = Waiter) -> None:
         """Read the parameters, build the world, and compare it with the dynamics model.
 
         Args:
-            waiter: Makes what waits for commands, from a node and its hot subscriptions.
+            waiter: Makes the waiter from a node and its subscription of commands.
 
         Raises:
-            IcirError: A parameter, the model or the comparison is not as it should be.
+            IcirError: A parameter or the model is not valid, or the comparison fails.
         """
         self._node = join_graph('mujoco_bridge')
         self._parameters = Parameters(self._node)
-        path = find_model_file(self._parameters.declare(MODEL))
+        path = find_model_file(self._parameters.declare_model())
         self._model = load_urdf(path)
-        self._config = read_config(self._parameters, self._model)
+        self._config = declare_config(self._parameters, self._model)
         config = self._config
         self._world = World(
             path,
@@ -62,22 +60,20 @@ class MujocoBridge:
             timestep=config.timestep,
             initial_configuration=config.initial_configuration,
             plant=config.plant,
-            lossless=True,  # the dynamics knows no losses; those on purpose are the plant's
+            lossless=True,  # as the dynamics model; the plant's parameters add losses
         )
-        self._left_out = check_model(self._model, self._world)
+        self._notes = check_model(self._model, self._world)
         self._build_loop(waiter)
-        self._build_slow_parts()
+        self._build_interface()
         self._viewer = open_viewer(self._world, config.viewer)
-        self._add_chores()
-        self._parameters.watch(self._take_over)
+        self._add_tasks()
+        self._parameters.watch(self._update)
 
     def _build_loop(self, waiter: Callable[..., Waiter]) -> None:
         config, names = self._config, self._model.joint_names
         self.states = JointStatePublisher(self._node, 'joint_states', names)
         self.commands = JointStateSubscription(self._node, 'joint_commands', names, ('effort',))
-        self._rivals = RivalWatch(
-            self._node, commands=self.commands.topic_name, states=self.states.topic_name
-        )
+        self._publishers = Publishers(self._node, self.states.topic_name)
         self._waiter = waiter(self._node, [self.commands])
         loop = LockstepLoop if config.lockstep else FreeRunningLoop
         self._loop = loop(
@@ -85,16 +81,12 @@ class MujocoBridge:
             self.states,
             self.commands,
             self._waiter,
-            lockstep=config.lockstep,
-            real_time_factor=config.real_time_factor,
-            command_timeout=config.command_timeout,
-            initial_configuration=config.initial_configuration,
-            reset_on_divergence=config.on_divergence == 'reset',
-            missing=self._describe_missing,
-            log=self._node.get_logger(),
+            config,
+            self._describe_missing,
+            self._node.get_logger(),
         )
 
-    def _build_slow_parts(self) -> None:
+    def _build_interface(self) -> None:
         config = self._config
         stepper = Stepper(self._loop, self._waiter, config.command_timeout)
         SimulationServices(self._node, self._loop, stepper)
@@ -102,64 +94,54 @@ class MujocoBridge:
             from icir_control.nodes.bridge.standard_services import StandardServices
 
             StandardServices(self._node, self._loop, stepper)
+        frames = self._model.frames
         self._wrenches = WrenchInput(
             self._node,
             self._loop.pushes,
-            links=tuple(
-                frame.name for frame in self._model.frames if frame.type is FrameType.BODY
-            ),
+            links=tuple(frame.name for frame in frames if frame.type is FrameType.BODY),
             hold=config.external_wrench_hold,
             time_ns=lambda: self._world.time_ns,
         )
-        self._clock = ClockPublisher(self._node) if config.publish_clock else None
         deviations = {f'plant.{name}': value for name, value in config.deviations.items()}
+        constants = {'lockstep': config.lockstep, **deviations}
         self._diagnostics = BridgeDiagnostics(
-            self._node,
-            self._loop,
-            model=self._model.name,
-            constants={'lockstep': config.lockstep, **deviations},
-            commands=self.commands,
-            wrenches=self._wrenches,
-            missing=self._describe_missing,
+            self._node, self._loop, self._wrenches, self._model.name, constants
         )
 
-    def _add_chores(self) -> None:
-        chores = self._loop.housekeeping
-        chores.every(_RIVAL_PERIOD, lambda now: self._loop.note_rival(self._rivals.find()))
-        chores.every(_STRANGER_PERIOD, lambda now: self._count_strangers())
-        chores.every(diagnostics.PERIOD, self._diagnostics.publish)
-        # The collector is off while the loop runs, so that it never holds up a tick.
-        chores.every(_GARBAGE_PERIOD, lambda now: gc.collect())
-        if self._clock is not None:
-            chores.every(clock.PERIOD, lambda now: self._clock.publish(self._world.time_ns))
+    def _add_tasks(self) -> None:
+        every = self._loop.tasks.every
+        every(_DUPLICATES_PERIOD, lambda _: self._check_duplicates())
+        every(_WRONG_TYPES_PERIOD, lambda _: self._count_wrong_types())
+        every(diagnostics.PERIOD, self._diagnostics.publish)
+        # The collector is off while the loop runs, so that it never delays a tick.
+        every(_GC_PERIOD, lambda _: gc.collect())
+        if self._config.publish_clock:
+            clock = ClockPublisher(self._node)
+            every(diagnostics.CLOCK_PERIOD, lambda _: clock.publish(self._world.time_ns))
         if self._viewer.is_open:
-            chores.every(_VIEWER_PERIOD, lambda now: self._viewer.sync())
+            every(_VIEWER_PERIOD, lambda _: self._viewer.sync())
 
     @property
     def steps(self) -> int:
-        """How many control periods the world has gone on."""
+        """The number of control periods so far."""
         return self._world.steps
 
     def run(self, stop: StopRequest) -> None:
-        """Run until asked to stop.
-
-        Args:
-            stop: Becomes true when somebody asks.
-        """
-        self._announce()
+        """Run until asked to stop; see `NodeProcess`."""
+        self._log_configuration()
         stop.defer()
-        with collector_off():
+        with gc_off():
             self._loop.open_run()
             while not stop:
-                self._loop.turn()
+                self._loop.spin_once()
 
     def close(self) -> None:
-        """Give everything up."""
+        """Leave the graph, close the viewer."""
         self._viewer.close()
         self._waiter.close()
         self._node.destroy_node()
 
-    def _announce(self) -> None:
+    def _log_configuration(self) -> None:
         config, log = self._config, self._node.get_logger()
         mode = 'in lockstep' if config.lockstep else 'free-running'
         pace = f'{config.real_time_factor:g} times real time'
@@ -171,36 +153,47 @@ class MujocoBridge:
         )
         for name, value in config.deviations.items():
             log.warning(f'the plant departs from the model: plant.{name} = {value:g}')
-        for note in (*self._left_out, *self._world.notes):
+        for note in (*self._notes, *self._world.notes):
             log.warning(note)
         if config.viewer == 'auto' and self._viewer.reason:
             log.info(f'no window: {self._viewer.reason}')
         log.info('time stands still until the first command')
 
-    def _take_over(self, changes: dict[str, Any]) -> None:
-        """Take changed parameters over, all or none.
+    def _update(self, changes: dict[str, Any]) -> None:
+        """Apply changed parameters, all or none.
 
         Raises:
             ConfigurationError: They are not valid together.
         """
-        config = config_from({**self._parameters.values, **changes}, self._model)
+        config = self._config.updated(changes)
         if config.real_time_factor != self._config.real_time_factor:
-            self._loop.set_real_time_factor(config.real_time_factor)
+            self._loop.pacer.set_factor(config.real_time_factor, time.monotonic())
         self._wrenches.hold(config.external_wrench_hold)
         self._loop.initial_configuration = config.initial_configuration
         self._config = config
 
-    def _count_strangers(self) -> None:
-        """Count who publishes something else in the place of commands, and name it once."""
-        for stranger in self._rivals.new_strangers():
+    def _check_duplicates(self) -> None:
+        topics = self.commands.topic_name, self.states.topic_name
+        self._loop.set_duplicate(self._publishers.duplicates(*topics))
+
+    def _count_wrong_types(self) -> None:
+        """Count publishers of another type on the topic of commands, and log each once."""
+        for sentence in self._publishers.new_wrong_types(self.commands.topic_name):
             self.commands.rejected['wrong_type'] += 1
-            self._node.get_logger().warning(stranger)
+            self._node.get_logger().warning(sentence)
 
     def _describe_missing(self) -> str:
-        topic = self.commands.topic_name
-        commanders = self._rivals.commanders()
-        if not commanders:
-            return f'nobody publishes {topic}'
+        """Return which node should have sent commands, and why it does not, as far as known."""
+        topic, states = self.commands.topic_name, self.states.topic_name
+        names = self._publishers.on(topic)
+        if not names:
+            return f'no node publishes {topic}'
+        starting = self._publishers.starting(names, states)
+        if starting:
+            return (
+                f'{", ".join(starting)} is starting, and does not subscribe to {states} yet (the'
+                ' first start on a machine compiles for up to a minute)'
+            )
         rejected = self.commands.last_rejection
         reason = f'; rejected: {rejected}' if rejected else ''
-        return f'{", ".join(commanders)} does not answer on {topic}{reason}'
+        return f'{", ".join(names)} does not answer on {topic}{reason}'

@@ -3,6 +3,8 @@
 The package is optional: this module is imported where it is installed.
 """
 
+from typing import Any
+
 from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.node import Node
 from simulation_interfaces.msg import Result, SimulationState, SimulatorFeatures
@@ -15,7 +17,7 @@ from simulation_interfaces.srv import (
 )
 
 from icir_control.nodes.bridge.loop import Loop
-from icir_control.nodes.bridge.stepper import Stepper
+from icir_control.nodes.bridge.services import Stepper
 
 _FEATURES = (
     SimulatorFeatures.SIMULATION_RESET,
@@ -46,7 +48,7 @@ class StandardServices:
 
         Args:
             node: The bridge.
-            loop: What they control.
+            loop: The loop to control.
             stepper: Takes steps while the loop is paused.
         """
         self._loop = loop
@@ -71,23 +73,17 @@ class StandardServices:
             return SimulationState.STATE_STOPPED
         return SimulationState.STATE_PAUSED
 
-    def _get_features(
-        self, _: GetSimulatorFeatures.Request, response: GetSimulatorFeatures.Response
-    ) -> GetSimulatorFeatures.Response:
+    def _get_features(self, _: Any, response: Any) -> Any:
         response.features.features = list(_FEATURES)
         response.features.custom_info = f'icir_control on MuJoCo; {_TIME_GOES_ON}'
         return response
 
-    def _get_state(
-        self, _: GetSimulationState.Request, response: GetSimulationState.Response
-    ) -> GetSimulationState.Response:
+    def _get_state(self, _: Any, response: Any) -> Any:
         response.state.state = self._state
         response.result.result = Result.RESULT_OK
         return response
 
-    def _set_state(
-        self, request: SetSimulationState.Request, response: SetSimulationState.Response
-    ) -> SetSimulationState.Response:
+    def _set_state(self, request: Any, response: Any) -> Any:
         target = request.state.state
         result = response.result
         if target not in _SETTABLE:
@@ -106,9 +102,7 @@ class StandardServices:
             result.result = Result.RESULT_OK
         return response
 
-    def _reset(
-        self, request: ResetSimulation.Request, response: ResetSimulation.Response
-    ) -> ResetSimulation.Response:
+    def _reset(self, request: Any, response: Any) -> Any:
         result = response.result
         if request.scope in (request.SCOPE_DEFAULT, request.SCOPE_STATE):
             self._loop.reset()
@@ -124,9 +118,7 @@ class StandardServices:
             )
         return response
 
-    async def _step(
-        self, request: StepSimulation.Request, response: StepSimulation.Response
-    ) -> StepSimulation.Response:
+    async def _step(self, request: Any, response: Any) -> Any:
         reason = await self._stepper.step(request.steps)
         failed, done = Result.RESULT_OPERATION_FAILED, Result.RESULT_OK
         response.result.result = failed if reason else done

@@ -1,27 +1,108 @@
-"""Takes external wrenches from a topic and turns them into pushes of the plant."""
+"""External wrenches: a topic whose messages push links, each for a span of simulation time."""
 
 import time
+from bisect import insort
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import dataclass, field
 
 import numpy as np
 from geometry_msgs.msg import WrenchStamped
 from rclpy.node import Node
 
-from icir_control.nodes.bridge.pushes import Push, PushSchedule
-
-# A stamp further ahead [ns] is a wall clock's, which no simulation reaches.
-FARTHEST = 60_000_000_000
+# A stamp further ahead [ns] is that of a wall clock.
+MAX_AHEAD = 60_000_000_000
 _NANOSECONDS = 1_000_000_000
+_NEVER = 2**63 - 1
 _QUEUE = 100
-_QUIET = 1.0  # s of wall time between two messages of one kind
+_LOG_PERIOD = 1.0  # s of wall time, at least, between two messages of one kind
+
+
+@dataclass(frozen=True, order=True)
+class Push:
+    """A wrench on a link for a while; ordered by its start.
+
+    Attributes:
+        start_ns: Simulation time from which it acts [ns].
+        hold_ns: How long it acts [ns].
+        link: Name of the link.
+        wrench: (6,) at the link's origin in the link's axes, linear part first [N, N m].
+    """
+
+    start_ns: int
+    hold_ns: int = field(compare=False)
+    link: str = field(compare=False)
+    wrench: np.ndarray = field(compare=False)
+
+
+class PushSchedule:
+    """Starts and ends pushes by simulation time, so that every run sees the same.
+
+    On each link the push that started last acts: it ends the one before.
+
+    Attributes:
+        next_change_ns: Simulation time at which `update` has something to do [ns].
+    """
+
+    def __init__(
+        self, start: Callable[[str, np.ndarray], None], end: Callable[[str], None]
+    ) -> None:
+        """Keep the functions that act on the plant.
+
+        Args:
+            start: Called with link and wrench when a push starts.
+            end: Called with the link when no push acts on it any more.
+        """
+        self._start = start
+        self._end = end
+        self._waiting: list[Push] = []
+        self._ends: dict[str, int] = {}
+        self.next_change_ns = _NEVER
+
+    @property
+    def links(self) -> tuple[str, ...]:
+        """The links that are pushed now."""
+        return tuple(self._ends)
+
+    def add(self, push: Push) -> None:
+        """Add a push; one whose start is in the past starts at the next update."""
+        insort(self._waiting, push)
+        self._plan()
+
+    def update(self, now_ns: int) -> None:
+        """Start and end what is due.
+
+        Args:
+            now_ns: Simulation time at the beginning of a step [ns].
+        """
+        for link in [link for link, end_ns in self._ends.items() if end_ns <= now_ns]:
+            del self._ends[link]
+            self._end(link)
+        while self._waiting and self._waiting[0].start_ns <= now_ns:
+            push = self._waiting.pop(0)
+            # Counted from its first step, so that it lasts as long wherever it falls between two.
+            self._ends[push.link] = now_ns + push.hold_ns
+            self._start(push.link, push.wrench)
+        self._plan()
+
+    def clear(self) -> None:
+        """End and forget all pushes."""
+        for link in self._ends:
+            self._end(link)
+        self._ends.clear()
+        self._waiting.clear()
+        self._plan()
+
+    def _plan(self) -> None:
+        starts = [push.start_ns for push in self._waiting[:1]]
+        self.next_change_ns = min([*starts, *self._ends.values()], default=_NEVER)
 
 
 class WrenchInput:
     """`~/external_wrench`: a wrench at a link's origin, in the link's axes.
 
     Attributes:
-        refused: How many messages were not taken, by kind.
+        refused: Number of refused messages by kind, such as `wrench.not_finite`.
     """
 
     def __init__(
@@ -37,7 +118,7 @@ class WrenchInput:
 
         Args:
             node: The bridge.
-            schedule: Where the pushes go.
+            schedule: Receives the pushes.
             links: The links that can be pushed.
             hold: How long a push acts [s of simulation time].
             time_ns: Gives the simulation time [ns].
@@ -47,7 +128,7 @@ class WrenchInput:
         self._time_ns = time_ns
         self._logger = node.get_logger()
         self.refused: Counter[str] = Counter()
-        self._quiet_until: dict[str, float] = {}
+        self._log_due: dict[str, float] = {}
         self.hold(hold)
         node.create_subscription(WrenchStamped, '~/external_wrench', self._take, _QUEUE)
 
@@ -67,19 +148,19 @@ class WrenchInput:
             self._refuse('unknown_link', f'no link {link!r}; valid frame_id: {valid}')
         elif not np.isfinite(wrench).all():
             self._refuse('not_finite', f'{wrench.tolist()} on {link!r} is not finite')
-        elif ahead > FARTHEST:
+        elif ahead > MAX_AHEAD:
             self._refuse(
                 'wall_clock',
                 f'its stamp is {ahead / _NANOSECONDS:.0f} s ahead of simulation time; at most'
-                f' {FARTHEST // _NANOSECONDS} s are taken, and a stamp of zero means now',
+                f' {MAX_AHEAD // _NANOSECONDS} s are accepted, and a stamp of zero means now',
             )
         else:
             self._schedule.add(Push(start_ns, self._hold_ns, link, wrench))
 
     def _refuse(self, kind: str, reason: str) -> None:
-        self.refused[kind] += 1
+        self.refused[f'wrench.{kind}'] += 1
         now = time.monotonic()
-        # Each kind by itself: a flood of one must not hide another.
-        if now >= self._quiet_until.get(kind, 0.0):
-            self._quiet_until[kind] = now + _QUIET
+        # Each kind by itself, so that many of one do not hide another.
+        if now >= self._log_due.get(kind, 0.0):
+            self._log_due[kind] = now + _LOG_PERIOD
             self._logger.warning(f'external wrench refused: {reason}')

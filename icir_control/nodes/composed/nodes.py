@@ -1,7 +1,7 @@
 """Bridge and controller in one process, for batch work: the same nodes, topics and trajectory.
 
-The two take turns in one thread, so that nobody has to be woken. While nobody else subscribes to
-their messages, they are handed over, past the middleware.
+The two take turns in one thread, so that no thread has to be woken. Messages without another
+subscription are handed over past the middleware.
 """
 
 import time
@@ -12,7 +12,7 @@ from rclpy.node import Node
 
 from icir_control.nodes.bridge.node import MujocoBridge
 from icir_control.nodes.controller.node import ControllerNode
-from icir_control.nodes.stop_request import StopRequest
+from icir_control.nodes.process.stop_request import StopRequest
 from icir_control.nodes.transport import JointStateSubscription, Link, Waiter
 
 
@@ -26,7 +26,9 @@ class ComposedNodes:
             IcirError: The parameters or the model of one of them are not valid.
         """
         self._controller = ControllerNode()
-        waiter = partial(_ComposedWaiter, controller=self._controller, look=self._look)
+        waiter = partial(
+            _ComposedWaiter, controller=self._controller, update_links=self._update_links
+        )
         self._links: tuple[Link, ...] = ()
         self._bridge = MujocoBridge(waiter)
         self._links = (
@@ -36,30 +38,26 @@ class ComposedNodes:
 
     @property
     def steps(self) -> int:
-        """How many control periods the world has gone on."""
+        """The number of control periods so far."""
         return self._bridge.steps
 
     def run(self, stop: StopRequest) -> None:
-        """Run both until asked to stop.
-
-        Args:
-            stop: Becomes true when somebody asks.
-        """
-        self._controller.announce()
+        """Run both until asked to stop; see `NodeProcess`."""
+        self._controller.log_ready()
         self._bridge.run(stop)
 
     def close(self) -> None:
-        """Give everything up."""
+        """Leave the graph."""
         self._bridge.close()
         self._controller.close()
 
-    def _look(self) -> None:
+    def _update_links(self) -> None:
         for link in self._links:
-            link.look()
+            link.update()
 
 
 class _ComposedWaiter(Waiter):
-    """What the bridge waits with: a state that has come is answered first."""
+    """The waiter of the bridge: a state that has come is answered first."""
 
     def __init__(
         self,
@@ -67,18 +65,18 @@ class _ComposedWaiter(Waiter):
         subscriptions: Sequence[JointStateSubscription],
         *,
         controller: ControllerNode,
-        look: Callable[[], None],
+        update_links: Callable[[], None],
     ) -> None:
         super().__init__(node, subscriptions, beside=controller.waiter)
         self._controller = controller
-        self._look = look
+        self._update_links = update_links
 
     def wait(self, now: float, until: float) -> None:
         """Have the controller answer, else wait for either node's topics; see `Waiter.wait`."""
-        if self._controller.turn():
+        if self._controller.spin_once():
             now = until = time.monotonic()
             if now < self.slow_due:
                 return
         if now >= self.slow_due:
-            self._look()
+            self._update_links()
         super().wait(now, until)

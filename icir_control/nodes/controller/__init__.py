@@ -1,28 +1,20 @@
-"""The controller as a process."""
+"""The node `controller`: states in, torques out."""
 
-from collections.abc import Sequence
-from contextlib import closing
+from collections.abc import Callable, Sequence
 
-from icir_control.nodes.process import importing, run_node
-from icir_control.nodes.stop_request import StopRequest
+from icir_control.nodes.process.run import NodeProcess, run_node
 
 
-def main(args: Sequence[str] | None = None) -> int:
-    """Run the controller until it is asked to stop.
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the node as a process; see `run_node`.
 
     Args:
-        args: Command line arguments with the program's name, those of the process by default.
-
-    Returns:
-        The exit status: 0 after a request to stop, 2 after an error in what was given.
+        arguments: Command line arguments with the program's name, those of the process by default.
     """
-    return run_node('controller', args, _run)
+    return run_node('controller', arguments, _load)
 
 
-def _run(stop: StopRequest) -> None:
-    # Imported here, because it takes a second in which a request to stop is to be heard.
-    with importing():
-        from icir_control.nodes.controller.node import ControllerNode
+def _load() -> Callable[[], NodeProcess]:
+    from icir_control.nodes.controller.node import ControllerNode
 
-    with closing(ControllerNode()) as node:
-        node.run(stop)
+    return ControllerNode

@@ -1,43 +1,48 @@
-"""The controller's node: a state comes in, the controller answers, everything else waits."""
+"""The controller's node: each state is answered before anything else is done."""
 
 import time
 
-from icir_control.control import Controller, Event
+from rcl_interfaces.msg import ParameterDescriptor
+from rclpy.node import Node
+from rclpy.parameter import Parameter
+
+from icir_control.control import Controller, ControllerConfig, Event
+from icir_control.control.precompile import LawCompiler
 from icir_control.dynamics import Model, load_urdf
-from icir_control.nodes.controller.configuration import declare_config
-from icir_control.nodes.controller.new_start import StartDetector
 from icir_control.nodes.controller.requests import Requests
-from icir_control.nodes.controller.state_watch import StateWatch
+from icir_control.nodes.controller.state_monitor import StartDetector, StateMonitor
 from icir_control.nodes.controller.telemetry import Telemetry
-from icir_control.nodes.model_file import find_model_file
-from icir_control.nodes.parameters import MODEL, Parameters
-from icir_control.nodes.process import collector_off, join_graph
-from icir_control.nodes.publishers import Publishers
-from icir_control.nodes.stop_request import StopRequest
+from icir_control.nodes.parameters import Parameters, shipped_parameters
+from icir_control.nodes.process.run import gc_off, join_graph
+from icir_control.nodes.process.stop_request import StopRequest
 from icir_control.nodes.transport import JointStatePublisher, JointStateSubscription, Waiter
+from icir_control.share import find_model_file
 
 STATES = 'joint_states'
 COMMANDS = 'joint_commands'
 
-_WAIT = 0.1  # s, longest time until a request to stop is heard
+_WAIT = 0.1  # s, longest time until a request to stop is noticed
 
 
 class ControllerNode:
     """Answers every state of the arm with a torque that repeats its header.
 
-    Everything is prepared and compiled when the constructor returns. A state that comes twice,
-    because its answer was lost or because time stands still, is answered with what was stored.
+    Everything is compiled when the constructor returns. A state that is repeated, because its
+    answer was lost or because time stands still, is answered with the stored command.
 
-    It has a node and is none, so that no name of its own hides one of the client library's.
+    It owns a node instead of being one, so that its names do not hide those of the client library.
 
     Attributes:
-        states: The newest state.
-        commands: Publishes the command.
+        states: Receives the states.
+        commands: Publishes the commands.
         waiter: Waits for states, and serves the node meanwhile.
     """
 
     def __init__(self) -> None:
-        """Read the configuration, build the model, compile, and join the graph.
+        """Join the graph, read the configuration, build the model, and compile.
+
+        Commands are announced first and states are subscribed to last. In between, the bridge
+        sees in the graph that this node is starting.
 
         Raises:
             IcirError: The parameters or the model are not valid; the message says what is.
@@ -45,52 +50,47 @@ class ControllerNode:
         self._node = node = join_graph('controller')
         self._log = node.get_logger()
         parameters = Parameters(node)
-        model = load_urdf(find_model_file(parameters.declare(MODEL)))
+        model = load_urdf(find_model_file(parameters.declare_model()))
+        names = model.joint_names
+        self.commands = JointStatePublisher(node, COMMANDS, names)
         config = declare_config(parameters, model)
+        _declare_pose_modes(node, config)
         self._controller = Controller(model, config)
-        self._introduce(model)
+        self._log_model(model)
         self._warm_up()
         parameters.watch(self._controller.update)
-
-        names = model.joint_names
-        self.states = JointStateSubscription(node, STATES, names)
-        self.commands = JointStatePublisher(node, COMMANDS, names)
         self._starts = StartDetector(model.velocity_limit)
+        self._telemetry = Telemetry(node, self._controller)
+        self._requests = Requests(node, self._controller, self._finish_request)
+        self.states = JointStateSubscription(node, STATES, names)
         (self._effort,) = self.commands.open('', 'effort')
         self._answered_ns = 0
         self._answered_token: str | None = None
-        self._telemetry = Telemetry(node, self._controller)
-        self._requests = Requests(node, self._controller, self._settle)
-        publishers = Publishers(node, self.commands.topic_name)
-        self._watch = StateWatch(node, self.states, self._controller, publishers)
+        self._monitor = StateMonitor(node, self.states, self._controller, self.commands.topic_name)
         self.waiter = Waiter(node, [self.states])
 
     def run(self, stop: StopRequest) -> None:
-        """Answer states until a stop is requested.
-
-        Args:
-            stop: Looked at between two states.
-        """
+        """Answer states until asked to stop; see `NodeProcess`."""
         stop.defer()
-        self.announce()
-        with collector_off():  # the watch collects once a second
+        self.log_ready()
+        with gc_off():  # the monitor collects once a second
             while not stop:
                 now = time.monotonic()
                 self.waiter.wait(now, now + _WAIT)
-                self.turn()
+                self.spin_once()
 
-    def announce(self) -> None:
-        """Say that every state from now on is answered."""
-        self._log.info(f'ready; waiting for {self._watch.topic}')
+    def log_ready(self) -> None:
+        """Log that every state from now on is answered."""
+        self._log.info(f'ready; waiting for {self.states.topic_name}')
 
-    def turn(self) -> bool:
+    def spin_once(self) -> bool:
         """Answer a state if one has come; return whether one had."""
         has_state = self.states.take()
         if has_state:
             self._answer()
         else:
-            self._watch.look()
-        self._tell()
+            self._monitor.check_timeout()
+        self._log_events()
         return has_state
 
     def close(self) -> None:
@@ -99,17 +99,17 @@ class ControllerNode:
         self._node.destroy_node()
 
     def _answer(self) -> None:
-        """Send the command for the present state, before anything else is done with it."""
+        """Publish the command for the present state, before anything else is done with it."""
         states, controller = self.states, self._controller
         stamp_ns, token = states.stamp_ns, states.token
         if stamp_ns == self._answered_ns and token == self._answered_token:
             self.commands.send(stamp_ns)
-            self._watch.hear()
+            self._monitor.count_answer()
             return
         position, velocity = states.position, states.velocity
         reason = self._starts.reason(stamp_ns, token, position, velocity)
         if reason:
-            if not self._watch.accept(token):
+            if not self._monitor.accepts_start(token):
                 self._starts.forget()
                 return
             controller.restart(stamp_ns * 1e-9, position, velocity)
@@ -117,7 +117,7 @@ class ControllerNode:
         self._effort[:] = controller.tick(stamp_ns * 1e-9, position, velocity)
         self.commands.send(stamp_ns)
         self._answered_ns, self._answered_token = stamp_ns, token
-        self._watch.hear()
+        self._monitor.count_answer()
         if reason:
             self._telemetry.restart()
             self._log.info(
@@ -125,8 +125,8 @@ class ControllerNode:
             )
         self._telemetry.publish(stamp_ns, token)
 
-    def _introduce(self, model: Model) -> None:
-        """Say what the model is, as the tutorial does."""
+    def _log_model(self, model: Model) -> None:
+        """Log sizes and frames of the model, as the tutorial does."""
         log = self._log
         log.info(f'{model.name}: nq = {model.nq}, nv = {model.nv}, na = {model.na}')
         rows = [('id', 'frame', 'parent joint', 'type')]
@@ -137,18 +137,24 @@ class ControllerNode:
         log.info('frames:\n' + '\n'.join(lines))
 
     def _warm_up(self) -> None:
+        """Compile, and log each unit before it is compiled; nothing when the cache has all."""
         begin = time.monotonic()
-        self._log.info('compiling; the first start on a machine takes longest')
-        self._controller.warm_up()
-        self._log.info(f'compiled in {time.monotonic() - begin:.2f} s')
 
-    def _settle(self) -> None:
-        """Tell what a request has changed; the next tick may be far away."""
-        self._tell()
+        def progress(done: int, total: int, name: str) -> None:
+            self._log.info(
+                f'compiling (the first start on this machine only), {done + 1} of {total}: {name}'
+            )
+
+        with LawCompiler() as laws:
+            if self._controller.warm_up(progress, laws.start):
+                self._log.info(f'compiled in {time.monotonic() - begin:.1f} s')
+
+    def _finish_request(self) -> None:
+        """Report what a request has changed; the next tick may be far away."""
+        self._log_events()
         self._telemetry.publish_mode()
 
-    def _tell(self) -> None:
-        """Log what the controller has to say."""
+    def _log_events(self) -> None:
         for event in self._controller.take_events():
             self._log_event(event)
 
@@ -161,3 +167,41 @@ class ControllerNode:
             log.warning(event.text)
         else:
             log.info(event.text)
+
+
+def _declare_pose_modes(node: Node, config: ControllerConfig) -> None:
+    """Declare a read-only parameter with the modes that take target poses."""
+    name, kind = 'pose_modes', Parameter.Type.STRING_ARRAY
+    modes = [mode.name for mode in config.modes.values() if 'pose' in mode.law.accepts]
+    node.declare_parameter(name, kind, ignore_override=True)
+    node.set_parameters([Parameter(name, kind, modes)])
+    node.set_descriptor(
+        name,
+        ParameterDescriptor(
+            type=kind.value, description='modes that take target poses', read_only=True
+        ),
+    )
+
+
+def declare_config(parameters: Parameters, model: Model) -> ControllerConfig:
+    """Check all that was given beside the model, and declare every parameter.
+
+    What is not given is as shipped for the robot; so are the modes, unless `mode_names` is given.
+
+    Args:
+        parameters: Of the node, with `model` declared.
+        model: Of the arm.
+
+    Returns:
+        What the controller is to run.
+
+    Raises:
+        ConfigurationError: Names the parameter, its value and what would be valid.
+        UnknownNameError: A frame that the model lacks.
+    """
+    shipped = shipped_parameters(model.name, 'controller')
+    if parameters.is_given('mode_names'):
+        shipped = {name: v for name, v in shipped.items() if not name.startswith('mode')}
+    config = ControllerConfig.from_parameters(parameters.values(shipped), model)
+    parameters.declare(config.parameters, config.value, model.nv)
+    return config

@@ -1,9 +1,12 @@
-"""What others ask of the controller: a mode, a posture, a pose."""
+"""Requests to the controller by service and by topic: a mode, a posture, a pose, a wrench."""
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
+from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import PoseStamped, WrenchStamped
+from numpy.typing import NDArray
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
@@ -11,29 +14,32 @@ from std_srvs.srv import Trigger
 
 from icir_control.control import Controller
 from icir_control.errors import IcirError, InvalidValueError
+from icir_control.nodes.controller.telemetry import LATCHED, key_values
 from icir_control.nodes.transport import read_joint_state
 from icir_control.spatial import SE3, Force
 
 
 class Requests:
-    """Serves the services and topics that select modes and set targets, between two ticks.
+    """Serves, between two ticks, the services and topics that select modes and set targets.
 
-    A service answers why it refused; what comes by topic and is refused goes to the log.
+    Every request is decided in `_serve`, and its outcome is logged and published on
+    `~/motion_status`; a service also answers it.
     """
 
     def __init__(self, node: Node, controller: Controller, done: Callable[[], None]) -> None:
-        """Offer the services and listen to the topics.
+        """Offer the services and subscribe.
 
         Args:
             node: The node that serves.
-            controller: What is asked.
-            done: Called after a request was served.
+            controller: Receives the requests.
+            done: Called after an accepted request.
         """
         self._node = node
         self._controller = controller
         self._arm = controller.config.arm
         self._joint_names = list(self._arm.model.joint_names)
         self._done = done
+        self._outcome = node.create_publisher(DiagnosticStatus, '~/motion_status', LATCHED)
         for name in controller.mode_names:
             node.create_service(Trigger, f'~/modes/{name}', self._service_of(name))
         node.create_subscription(String, '~/select_mode', self._take_mode, 1)
@@ -41,31 +47,76 @@ class Requests:
         node.create_subscription(JointState, '~/target_joints', self._take_joints, 1, raw=True)
         node.create_subscription(WrenchStamped, '~/measured_wrench', self._take_wrench, 1)
 
-    def _service_of(
-        self, name: str
-    ) -> Callable[[Trigger.Request, Trigger.Response], Trigger.Response]:
+    def _service_of(self, name: str) -> Callable[[Any, Any], Any]:
         def serve(_: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
-            reason = self._try(f'mode {name}', lambda: self._controller.select(name))
+            reason = self._select(name)
             response.success = not reason
             response.message = reason or name
             return response
 
         return serve
 
+    def _select(self, name: str) -> str:
+        return self._serve(f'mode {name}', '', lambda: self._controller.select(name))
+
     def _take_mode(self, message: String) -> None:
-        self._try(f'mode {message.data}', lambda: self._controller.select(message.data))
+        self._select(message.data)
 
     def _take_pose(self, message: PoseStamped) -> None:
-        self._try('target pose', lambda: self._controller.set_target_pose(self._pose_of(message)))
+        stamp = message.header.stamp
+        self._serve(
+            'target pose',
+            f'{stamp.sec}.{stamp.nanosec:09d}',
+            lambda: self._controller.set_target_pose(self._pose_of(message)),
+        )
 
     def _take_joints(self, raw: bytes) -> None:
         def act() -> None:
             self._controller.set_target_joints(self._joints_of(read_joint_state(raw)))
 
-        self._try('target joints', act)
+        self._serve('target joints', '', act)
+
+    def _serve(self, request: str, stamp: str, act: Callable[[], None]) -> str:
+        """Decide a request and report its outcome.
+
+        Args:
+            request: What is requested, for the log.
+            stamp: That of the request, if it has one: it identifies the request.
+            act: Does it; an `IcirError` refuses it.
+
+        Returns:
+            Why it is refused, a sentence; empty when it is accepted.
+        """
+        reason, data = '', {}
+        try:
+            act()
+        except IcirError as error:
+            reason = str(error)
+            data = {name: value for name, value in vars(error).items() if value is not None}
+            self._node.get_logger().warning(f'{request} refused: {reason}')
+        else:
+            self._node.get_logger().info(request)
+        values = {
+            'request': request,
+            'stamp': stamp,
+            'outcome': 'refused' if reason else 'accepted',
+            'mode': self._controller.mode,
+            **data,
+        }
+        self._outcome.publish(
+            DiagnosticStatus(
+                level=DiagnosticStatus.WARN if reason else DiagnosticStatus.OK,
+                name=f'{self._node.get_fully_qualified_name()}: motion',
+                message=reason or 'accepted',
+                values=key_values(values),
+            )
+        )
+        if not reason:
+            self._done()
+        return reason
 
     def _take_wrench(self, message: WrenchStamped) -> None:
-        """Hand a sensor's wrench on; a stream of them is too quick to say each in the log."""
+        """Pass the wrench of a sensor on; they come too fast to log each refusal."""
         frame = self._arm.end_effector_frame
         given, force, torque = message.header.frame_id, message.wrench.force, message.wrench.torque
         values = np.array([force.x, force.y, force.z, torque.x, torque.y, torque.z])
@@ -73,27 +124,16 @@ class Requests:
             self._controller.set_measured_wrench(Force.from_vector(values))
             return
         self._node.get_logger().warning(
-            f'measured wrench {values.tolist()} in {given!r} refused; expected six finite '
-            f'numbers in {frame!r}',
+            f'measured wrench {values.tolist()} in {given!r} refused; expected six finite'
+            f' numbers in {frame!r}',
             throttle_duration_sec=5.0,
         )
-
-    def _try(self, what: str, act: Callable[[], None]) -> str:
-        """Do what was asked; return why it was refused, empty if it was not."""
-        try:
-            act()
-        except IcirError as error:
-            self._node.get_logger().warning(f'{what} refused: {error}')
-            return str(error)
-        self._node.get_logger().info(what)
-        self._done()
-        return ''
 
     def _pose_of(self, message: PoseStamped) -> SE3:
         """Return T_base_tool of a message.
 
         Raises:
-            InvalidValueError: Another frame, a quaternion that is none, or a NaN.
+            InvalidValueError: Another frame, no quaternion, or a number that is not finite.
         """
         frame, base = message.header.frame_id, self._arm.base_frame
         if frame not in ('', base):
@@ -104,7 +144,7 @@ class Requests:
             (position.x, position.y, position.z),
         )
 
-    def _joints_of(self, message: JointState) -> np.ndarray:
+    def _joints_of(self, message: JointState) -> NDArray[np.float64]:
         """Return the positions (nv,) of a message, in the order of v.
 
         Raises:

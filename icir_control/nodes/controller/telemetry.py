@@ -1,14 +1,21 @@
-"""What the controller tells of itself, for eyes and plots: seldom, and never before a command."""
+"""What the controller publishes besides commands: the mode, poses, references, errors, status.
+
+It is published at a bounded rate, and after the command of the tick.
+"""
 
 import time
+from collections.abc import Callable, Mapping
+from typing import Any
 
-from geometry_msgs.msg import PoseStamped
+import numpy as np
+from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
+from geometry_msgs.msg import PoseStamped, TwistStamped, Vector3, WrenchStamped
+from numpy.typing import NDArray
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile
-from std_msgs.msg import String
+from std_msgs.msg import Float64, Header, String
 
-from icir_control.control import Controller
-from icir_control.nodes.controller.insight import Insight
+from icir_control.control import TERMS, Controller
 from icir_control.nodes.transport import JointStatePublisher
 from icir_control.spatial import SE3
 
@@ -20,9 +27,9 @@ _NANOSECONDS = 1_000_000_000
 
 
 class Telemetry:
-    """Publishes the running mode when it changes, the poses and references at a bounded pace.
+    """Publishes the running mode when it changes, everything else at a bounded rate.
 
-    Nothing is computed for a topic that nobody subscribes to.
+    Nothing is computed for a topic without subscriptions.
     """
 
     def __init__(self, node: Node, controller: Controller) -> None:
@@ -30,19 +37,46 @@ class Telemetry:
 
         Args:
             node: The node that publishes.
-            controller: What is told of.
+            controller: What is published of.
         """
         self._controller = controller
-        arm = controller.config.arm
-        self._base_frame = arm.base_frame
+        self._name = node.get_fully_qualified_name()
+        self._arm = controller.config.arm
         self._mode_publisher = node.create_publisher(String, '~/mode', LATCHED)
-        self._current = node.create_publisher(PoseStamped, '~/current_pose', 1)
-        self._reference = node.create_publisher(PoseStamped, '~/reference_pose', 1)
-        self._joints = JointStatePublisher(node, '~/joint_reference', arm.model.joint_names)
-        self._insight = Insight(node, controller)
         self._mode = ''
         self._due_ns = 0
         self._due_wall = 0.0
+        # Each function returns position, velocity and effort, or None where there is nothing.
+        of_joints: dict[str, Callable[[], tuple[Any, ...] | None]] = {
+            'joint_reference': lambda: (
+                controller.position_reference,
+                controller.velocity_reference,
+                controller.torque_unsaturated,
+            ),
+            'tracking_error': lambda: (
+                controller.tracking_error if controller.has_joint_reference else None
+            ),
+            'disturbance': lambda: (None, None, controller.disturbance),
+        }
+        names = self._arm.model.joint_names
+        self._joints = [
+            (JointStatePublisher(node, f'~/{topic}', names), values)
+            for topic, values in of_joints.items()
+        ]
+        self._terms = {
+            name: JointStatePublisher(node, f'~/torque_terms/{name}', names) for name in TERMS
+        }
+        of_others: list[tuple[type, str, Callable[[Header], object]]] = [
+            (PoseStamped, 'current_pose', lambda h: self._pose(h, controller.current_pose)),
+            (PoseStamped, 'reference_pose', lambda h: self._pose(h, controller.reference_pose)),
+            (TwistStamped, 'tool_error', self._tool_error),
+            (WrenchStamped, 'disturbance_wrench', self._disturbance_wrench),
+            (Float64, 'smallest_singular_value', self._singular_value),
+            (DiagnosticStatus, 'status', lambda _: self._status()),
+        ]
+        self._others: list[tuple[Any, Callable[[Header], object]]] = [
+            (node.create_publisher(kind, f'~/{topic}', 1), make) for kind, topic, make in of_others
+        ]
 
     def restart(self) -> None:
         """Begin anew, because time may have gone back."""
@@ -71,26 +105,94 @@ class Telemetry:
         self._due_ns = stamp_ns - stamp_ns % PERIOD_NS + PERIOD_NS
         # A tick that is a little late does not move the later ones.
         self._due_wall = max(self._due_wall, now - WALL_PERIOD) + WALL_PERIOD
-        controller = self._controller
-        if self._current.get_subscription_count() > 0:
-            self._current.publish(self._stamped(controller.current_pose, stamp_ns))
-        if self._reference.get_subscription_count() > 0:
-            self._reference.publish(self._stamped(controller.reference_pose, stamp_ns))
-        if self._joints.is_heard:
-            self._joints.publish(
-                stamp_ns,
-                token,
-                controller.position_reference,
-                controller.velocity_reference,
-                controller.torque_unsaturated,
-            )
-        self._insight.publish(stamp_ns, token)
+        for publisher, values in self._joints:
+            if publisher.subscribers and (arrays := values()) is not None:
+                publisher.publish(stamp_ns, token, *arrays)
+        wanted = {name: term for name, term in self._terms.items() if term.subscribers}
+        if wanted:
+            terms = self._controller.torque_terms
+            for name, term in wanted.items():
+                term.publish(stamp_ns, token, effort=terms[name])
+        header = Header()
+        header.stamp.sec, header.stamp.nanosec = divmod(stamp_ns, _NANOSECONDS)
+        for other, make in self._others:
+            if other.get_subscription_count() > 0:
+                other.publish(make(header))
 
-    def _stamped(self, placement: SE3, stamp_ns: int) -> PoseStamped:
-        message = PoseStamped()
-        message.header.stamp.sec, message.header.stamp.nanosec = divmod(stamp_ns, _NANOSECONDS)
-        message.header.frame_id = self._base_frame
+    def _pose(self, header: Header, placement: SE3) -> PoseStamped:
+        header.frame_id = self._arm.base_frame
+        message = PoseStamped(header=header)
         position, orientation = message.pose.position, message.pose.orientation
         position.x, position.y, position.z = placement.translation.tolist()
         orientation.x, orientation.y, orientation.z, orientation.w = placement.quaternion.tolist()
         return message
+
+    def _tool_error(self, header: Header) -> TwistStamped:
+        header.frame_id = self._arm.base_frame
+        error = self._controller.tool_error
+        message = TwistStamped(header=header)
+        message.twist.linear = _vector(error.linear)
+        message.twist.angular = _vector(error.angular)
+        return message
+
+    def _disturbance_wrench(self, header: Header) -> WrenchStamped:
+        header.frame_id = self._arm.end_effector_frame
+        wrench = self._controller.disturbance_wrench
+        message = WrenchStamped(header=header)
+        message.wrench.force = _vector(wrench[:3])
+        message.wrench.torque = _vector(wrench[3:])
+        return message
+
+    def _singular_value(self, _: Header) -> Float64:
+        return Float64(data=self._controller.smallest_singular_value)
+
+    def _status(self) -> DiagnosticStatus:
+        """Return how the last tick went: a warning where the arm does not get the law's torque."""
+        controller = self._controller
+        limits = limits_of(controller)
+        warnings = {
+            f'saturated: {limits["saturated joints"]}': controller.saturated.any(),
+            'torque held back by its rate limit': controller.rate_limited,
+            'tool behind its path, the joints are at their limits': controller.path_limited,
+        }
+        active = [sentence for sentence, is_active in warnings.items() if is_active]
+        return DiagnosticStatus(
+            level=DiagnosticStatus.WARN if active else DiagnosticStatus.OK,
+            name=f'{self._name}: control',
+            message='; '.join(active) or controller.mode or 'no mode',
+            values=key_values({'mode': controller.mode, **limits}),
+        )
+
+
+def limits_of(controller: Controller) -> dict[str, object]:
+    """Return what limited the last tick, by key of the diagnostics."""
+    names = np.array(controller.config.arm.model.joint_names)
+    return {
+        'saturated joints': ', '.join(names[controller.saturated]) or 'none',
+        'rate limited': _yes_or_no(controller.rate_limited),
+        'path limited': _yes_or_no(controller.path_limited),
+        'observer': _observer(controller),
+        'speed scale': f'{controller.config.values.speed_scale:g}',
+        'smallest singular value': f'{controller.smallest_singular_value:.4g}',
+    }
+
+
+def key_values(values: Mapping[str, object]) -> list[KeyValue]:
+    """Return values as messages of the diagnostics."""
+    return [KeyValue(key=key, value=str(value)) for key, value in values.items()]
+
+
+def _observer(controller: Controller) -> str:
+    """Return what is done with the estimated disturbance."""
+    if controller.config.values.observer.gain == 0.0:
+        return 'off'
+    return 'cancels' if controller.cancels_disturbance else 'observes'
+
+
+def _yes_or_no(is_so: bool) -> str:
+    return 'yes' if is_so else 'no'
+
+
+def _vector(numbers: NDArray[np.float64]) -> Vector3:
+    x, y, z = numbers.tolist()
+    return Vector3(x=x, y=y, z=z)

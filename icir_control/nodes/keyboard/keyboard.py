@@ -1,7 +1,7 @@
-"""A keyboard of the controller: keys in, requests out, answers to the eye."""
+"""The keyboard: reads keys, sends requests to the controller, prints its answers."""
 
 import sys
-import time
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import TextIO
 
@@ -9,25 +9,33 @@ from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rich.console import Console
 
-from icir_control.nodes.keyboard.client import POSE, ControllerClient
-from icir_control.nodes.keyboard.jog import Jogger
-from icir_control.nodes.keyboard.keys import ROWS, Action, Jog, Row
-from icir_control.nodes.keyboard.modes import Mode, help_of, shadowed, table_of, takes_pose
-from icir_control.nodes.keyboard.question import ANSWER_TIMEOUT
+from icir_control.nodes.keyboard.client import ControllerClient
+from icir_control.nodes.keyboard.keys import (
+    ROWS,
+    Action,
+    Jog,
+    Jogger,
+    Mode,
+    Row,
+    help_of,
+    shadowed,
+    table_of,
+)
 from icir_control.nodes.keyboard.terminal import Terminal
-from icir_control.nodes.process import join_graph, run_node
-from icir_control.nodes.stop_request import StopRequest
+from icir_control.nodes.process.run import join_graph, run_node
+from icir_control.nodes.process.stop_request import StopRequest
 
 CONTROLLER = 'controller'
 
 _KEY_PERIOD = 0.02  # s, longest time that an answer waits to be printed
-_CALLBACKS = 4  # between two looks at the keys; poses come as often as twice in that time
+_CALLBACKS = 4  # between two reads of keys; poses arrive at most twice in that time
+_KEPT_STEPS = 100  # jog steps whose outcome may still come
 
 
 class Keyboard:
-    """Reads keys, asks the controller for what each means, prints what it answers.
+    """Reads keys, requests what each means from the controller, prints the answers.
 
-    It owns no process and no node, so that it also runs in the foreground of another program.
+    It owns neither process nor node, so that it also runs in the foreground of another program.
     """
 
     def __init__(
@@ -48,8 +56,8 @@ class Keyboard:
             console: Where the table and the answers go.
             controller: The controller's name, relative to the node's namespace.
             rows: The keyboard's own keys.
-            shows_refusals: Whether to say what the controller refuses; False where its log, which
-                says it too, is seen at the same place.
+            shows_refusals: Whether to print what the controller refuses; False where its log is
+                seen in the same terminal.
 
         Raises:
             NoTerminalError: The device is not a terminal.
@@ -60,40 +68,41 @@ class Keyboard:
         self._client = ControllerClient(
             node,
             controller,
-            learnt=self._show_modes,
-            lost=self._show_loss,
-            refused=self._show_refusal if shows_refusals else lambda what, reason: None,
+            on_modes=self._show_modes,
+            on_lost=self._show_loss,
+            on_motion_status=self._show_outcome,
         )
+        self._shows_refusals = shows_refusals
         self._jogger = Jogger(node, controller)
-        self._jogged = -ANSWER_TIMEOUT
+        self._steps: deque[str] = deque(maxlen=_KEPT_STEPS)
         self._controller = controller
         self._terminal = Terminal(device, resumed=self._show_help)
         self._executor = SingleThreadedExecutor(context=node.context)
         self._executor.add_node(node)
         self._is_over = False
         self._actions: dict[Action, Callable[[], None]] = {
-            Action.AXES: lambda: self._say(self._jogger.change_axes()),
-            Action.FINER: lambda: self._say(self._jogger.change_step(-1)),
-            Action.COARSER: lambda: self._say(self._jogger.change_step(1)),
-            Action.SLOWER: lambda: self._client.change_speed(-1, self._say),
-            Action.FASTER: lambda: self._client.change_speed(1, self._say),
+            Action.AXES: lambda: self._print(self._jogger.change_axes()),
+            Action.FINER: lambda: self._print(self._jogger.change_step(-1)),
+            Action.COARSER: lambda: self._print(self._jogger.change_step(1)),
+            Action.SLOWER: lambda: self._client.change_speed(-1, self._print),
+            Action.FASTER: lambda: self._client.change_speed(1, self._print),
             Action.HELP: self._show_help,
             Action.QUIT: self._quit,
         }
 
     def run(self, is_wanted: Callable[[], bool] = lambda: True) -> None:
-        """Serve keys until one says quit, a signal or the end of input comes, or it is unwanted.
+        """Serve keys until the key to quit, a signal, the end of input, or `is_wanted` is False.
 
         Args:
-            is_wanted: Asked again and again; False ends it.
+            is_wanted: Called again and again; False ends it.
         """
         with self._terminal:
-            self._say(f'waiting for the {self._controller} ...')
+            self._print(f'waiting for the {self._controller} ...')
             while not (self._is_over or self._terminal.is_over) and is_wanted():
                 for key in self._terminal.read(_KEY_PERIOD):
                     if not self._is_over:
                         self._press(key)
-                self._client.look()
+                self._client.update()
                 for _ in range(_CALLBACKS):
                     self._executor.spin_once(0.0)
         self._executor.shutdown()
@@ -103,78 +112,96 @@ class Keyboard:
         mode = (modes or {}).get(key)
         action = self._own_keys.get(key)
         if mode is not None:
-            self._client.select(mode, self._say)
+            name = mode.name
+            self._client.select(mode, lambda success, text: self._show_mode(name, success, text))
         elif action in (Action.QUIT, Action.HELP):
             self._actions[action]()
         elif modes is None:
-            self._say(f'there is no {self._controller} as yet; q quits')
+            self._print(f'there is no {self._controller} as yet; q quits')
         elif isinstance(action, Jog):
             self._jog(action, modes)
         elif action is not None:
             self._actions[action]()
         else:
             valid = ' '.join([*modes, *(own for own in self._own_keys if own.isprintable())])
-            self._say(f'{key!r} selects nothing; valid keys: {valid}')
+            self._print(f'{key!r} selects nothing; valid keys: {valid}')
 
     def _jog(self, jog: Jog, modes: Mapping[str, Mode]) -> None:
         running = next((m for m in modes.values() if m.name == self._client.running), None)
-        if running is not None and takes_pose(running):
-            self._jogged = time.monotonic()
-            self._say(self._jogger.move(jog))
+        if running is not None and running.takes_pose:
+            stamp, text = self._jogger.move(jog)
+            self._steps.append(stamp)
+            self._print(text)
             return
-        able = ', '.join(f'{key} ({mode.name})' for key, mode in modes.items() if takes_pose(mode))
-        self._say(
+        able = ', '.join(f'{key} ({mode.name})' for key, mode in modes.items() if mode.takes_pose)
+        self._print(
             f'{self._client.running or "what runs"} takes no jog steps; first press one of: {able}'
             if able
-            else 'no mode takes jog steps; one of law task does'
+            else 'no mode takes jog steps; a mode of law task does'
         )
 
     def _quit(self) -> None:
         self._is_over = True
 
     def _show_help(self) -> None:
-        """Show the table with the figures as they are now."""
+        """Print the tables, with the present values of the parameters."""
         if self._client.modes is None:
-            self._say(f'waiting for the {self._controller} ...')
+            self._print(f'waiting for the {self._controller} ...')
         else:
-            self._client.learn()
+            self._client.read_modes()
 
     def _show_modes(self, modes: Mapping[str, Mode]) -> None:
         self._console.print(table_of(modes))
-        for key, words in shadowed(modes, self._rows).items():
-            self._say(f'{key} selects {modes[key].name} and no longer: {words}')
+        for key, text in shadowed(modes, self._rows).items():
+            self._print(f'{key} selects {modes[key].name} and no longer: {text}')
         self._console.print(help_of(modes, self._rows))
 
     def _show_loss(self) -> None:
         self._jogger.forget()
-        self._say(f'the {self._controller} has ended; waiting for it ...')
+        self._print(f'the {self._controller} has ended; waiting for it ...')
 
-    def _show_refusal(self, what: str, reason: str) -> None:
-        """Say why something was refused; the target of somebody else is not our business."""
-        if what != POSE:
-            self._say(f'{what} refused: {reason}')
-        elif time.monotonic() - self._jogged < ANSWER_TIMEOUT:
-            self._say(f'the step is refused: {reason}')
+    def _show_mode(self, name: str, success: bool, text: str) -> None:
+        if success:
+            self._print(text)
+        elif self._shows_refusals:
+            self._print(f'{name} refused: {text}')
 
-    def _say(self, words: str) -> None:
-        self._console.print(words, markup=False, highlight=False, soft_wrap=True)
+    def _show_outcome(self, values: Mapping[str, str], reason: str) -> None:
+        """Print why a step of ours is refused."""
+        stamp = values.get('stamp')
+        is_ours = bool(stamp) and stamp in self._steps
+        if is_ours and values.get('outcome') == 'refused' and self._shows_refusals:
+            self._print(f'the step is refused: {reason}')
+
+    def _print(self, text: str) -> None:
+        self._console.print(text, markup=False, highlight=False, soft_wrap=True)
 
 
-def main(args: Sequence[str] | None = None) -> int:
-    """Run the keyboard as a node of its own at this terminal.
+class KeyboardNode:
+    """A keyboard as a node of its own, at this terminal."""
+
+    def __init__(self) -> None:
+        """Join the graph.
+
+        Raises:
+            NoTerminalError: The standard input is not a terminal.
+        """
+        self._node = join_graph('keyboard')
+        self._keyboard = Keyboard(self._node, sys.stdin, Console())
+
+    def run(self, stop: StopRequest) -> None:
+        """Run until asked to stop; see `NodeProcess`."""
+        self._keyboard.run(lambda: not stop)
+
+    def close(self) -> None:
+        """Leave the graph."""
+        self._node.destroy_node()
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the keyboard as a process; see `run_node`.
 
     Args:
-        args: Command line arguments with the program's name, those of the process by default.
-
-    Returns:
-        The exit status: 0 after quitting, 2 without a terminal.
+        arguments: Command line arguments with the program's name, those of the process by default.
     """
-    return run_node('keyboard', args, _run)
-
-
-def _run(stop: StopRequest) -> None:
-    node = join_graph('keyboard')
-    try:
-        Keyboard(node, sys.stdin, Console()).run(lambda: not stop)
-    finally:
-        node.destroy_node()
+    return run_node('keyboard', arguments, lambda: KeyboardNode)

@@ -1,10 +1,21 @@
-"""The keyboard's own keys, as data: what each does, and in which words the table says so."""
+"""What the keys do: the controller's modes, the keyboard's own keys, and both as tables."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
+from itertools import islice
+from typing import Any
+
+import numpy as np
+from geometry_msgs.msg import Pose, PoseStamped
+from numpy.typing import NDArray
+from rclpy.node import Node
+from rclpy.qos import QoSProfile, ReliabilityPolicy
+from rich.table import Table
+from rich.text import Text
 
 CONTROL_D = '\x04'
+SHOWN_PARAMETERS = 2  # of each mode at most; a law names the most important ones first
 
 
 class Action(Enum):
@@ -38,7 +49,7 @@ class Jog:
 
     @property
     def name(self) -> str:
-        """Such as `+x`; which of both kinds of step it is, is not said."""
+        """Sign and axis, such as `+x`."""
         return f'{"+" if self.sign > 0 else "-"}{"xyz"[self.axis % 3]}'
 
 
@@ -47,30 +58,239 @@ class Row:
     """Keys that belong together, one line of the table.
 
     Attributes:
-        words: What they do.
+        text: What they do.
         keys: What each does.
     """
 
-    words: str
+    text: str
     keys: Mapping[str, Action | Jog]
 
 
-def _forth_and_back(axis: int, words: str, keys: str) -> Row:
-    forth, back = keys
-    return Row(words, {forth: Jog(axis, 1), back: Jog(axis, -1)})
+def _axis_row(axis: int, text: str, forward: str) -> Row:
+    return Row(text, {forward: Jog(axis, 1), forward.upper(): Jog(axis, -1)})
 
 
 ROWS = (
-    _forth_and_back(0, 'tool along x, forth and back', 'xX'),
-    _forth_and_back(1, 'tool along y', 'yY'),
-    _forth_and_back(2, 'tool along z', 'zZ'),
-    _forth_and_back(3, 'tool about x (roll)', 'rR'),
-    _forth_and_back(4, 'tool about y (pitch)', 'pP'),
-    _forth_and_back(5, 'tool about z (yaw)', 'wW'),
+    _axis_row(0, 'tool along x, forth and back', 'x'),
+    _axis_row(1, 'tool along y', 'y'),
+    _axis_row(2, 'tool along z', 'z'),
+    _axis_row(3, 'tool about x (roll)', 'r'),
+    _axis_row(4, 'tool about y (pitch)', 'p'),
+    _axis_row(5, 'tool about z (yaw)', 'w'),
     Row('jog in the axes of the base or of the tool', {'t': Action.AXES}),
     Row('smaller, larger steps', {'[': Action.FINER, ']': Action.COARSER}),
     Row('slower, faster motions', {'-': Action.SLOWER, '+': Action.FASTER}),
     Row('this help', {'?': Action.HELP}),
     Row('quit', {'q': Action.QUIT, CONTROL_D: Action.QUIT}),
 )
-"""A mode with the same key goes before them."""
+"""A mode with the same key has precedence."""
+
+
+@dataclass(frozen=True)
+class Mode:
+    """One mode of the controller.
+
+    Attributes:
+        name: Its name, and that of its service below `modes/`.
+        key: The key that selects it.
+        law: What it does.
+        takes_pose: Whether it takes target poses.
+        parameters: Its parameters by name.
+    """
+
+    name: str
+    key: str
+    law: str
+    takes_pose: bool
+    parameters: Mapping[str, Any]
+
+
+def modes_of(
+    names: Sequence[str], takes_pose: Collection[str], values: Mapping[str, Any]
+) -> dict[str, Mode]:
+    """Return the modes by key.
+
+    Args:
+        names: The names of the modes, in the order of the table.
+        takes_pose: The names of those that take target poses.
+        values: The controller's parameters `modes.<name>.<parameter>`, by full name.
+    """
+    modes = {}
+    for name in names:
+        prefix = f'modes.{name}.'
+        own = {
+            full.removeprefix(prefix): value
+            for full, value in values.items()
+            if full.startswith(prefix)
+        }
+        key = str(own.pop('key', ''))
+        modes[key] = Mode(name, key, str(own.pop('law', '')), name in takes_pose, own)
+    return modes
+
+
+def shadowed(modes: Mapping[str, Mode], rows: Sequence[Row]) -> dict[str, str]:
+    """Return which of the keyboard's own actions a mode hides, by key.
+
+    Args:
+        modes: The modes by key.
+        rows: The keyboard's own keys.
+    """
+    return {key: row.text for row in rows for key in row.keys if key in modes}
+
+
+def table_of(modes: Mapping[str, Mode]) -> Table:
+    """Return what each mode's key does.
+
+    Args:
+        modes: The modes by key.
+    """
+    table = Table(box=None, pad_edge=False, header_style='')
+    for title in ('key', 'mode', 'law', 'parameters'):
+        table.add_column(title)
+    for key, mode in modes.items():
+        first = islice(mode.parameters.items(), SHOWN_PARAMETERS)
+        shown = [f'{name} {text}' for name, value in first if (text := _text(value))]
+        table.add_row(*map(Text, (key, mode.name, mode.law, ', '.join(shown))))
+    return table
+
+
+def help_of(modes: Mapping[str, Mode], rows: Sequence[Row]) -> Table:
+    """Return what the keyboard's own keys do, without those that a mode has.
+
+    Args:
+        modes: The modes by key.
+        rows: The keyboard's own keys.
+    """
+    table = Table(box=None, pad_edge=False, show_header=False)
+    for row in rows:
+        free = [key for key in row.keys if key not in modes and key.isprintable()]
+        if free:
+            table.add_row(Text(' '.join(free)), Text(row.text))
+    return table
+
+
+def _text(value: Any) -> str:
+    """Return the value of a parameter as it is shown."""
+    if isinstance(value, float):
+        return f'{value:g}'
+    if isinstance(value, str | int):
+        return str(value)
+    return ' '.join(_text(entry) for entry in value) if value is not None else ''
+
+
+STEPS = ((0.001, 0.5), (0.002, 1.0), (0.005, 2.0), (0.01, 5.0), (0.02, 10.0), (0.05, 20.0))
+"""Of a translation [m] and of a rotation [deg]."""
+
+_FIRST = 3
+_NEWEST = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
+
+
+class Jogger:
+    """Publishes a target pose one step from the newest reference pose.
+
+    No compiled function is used, so that the first step takes no longer than the others.
+    """
+
+    def __init__(self, node: Node, controller: str) -> None:
+        """Subscribe to the reference.
+
+        Args:
+            node: The node to publish through.
+            controller: The controller's name, relative to the node's namespace.
+        """
+        self._reference: PoseStamped | None = None
+        self._clock = node.get_clock()
+        self._step = _FIRST
+        self._in_tool_axes = False
+        self._targets = node.create_publisher(PoseStamped, f'{controller}/target_pose', 1)
+        node.create_subscription(
+            PoseStamped, f'{controller}/reference_pose', self._take_reference, _NEWEST
+        )
+
+    def forget(self) -> None:
+        """Forget the reference of a controller that has ended."""
+        self._reference = None
+
+    def move(self, jog: Jog) -> tuple[str, str]:
+        """Request one step.
+
+        Returns:
+            The stamp of the target, as `~/motion_status` repeats it, and a sentence. Without a
+            reference there is no target, and the stamp is empty.
+        """
+        if self._reference is None:
+            return '', 'no reference pose has arrived yet'
+        metres, degrees = STEPS[self._step]
+        size = np.radians(degrees) if jog.turns else metres
+        target = PoseStamped()
+        target.header.stamp = self._clock.now().to_msg()
+        target.header.frame_id = self._reference.header.frame_id
+        target.pose = moved(self._reference.pose, jog, size, in_tool_axes=self._in_tool_axes)
+        self._targets.publish(target)
+        how = (
+            f'turns about {jog.name} by {degrees:g} deg'
+            if jog.turns
+            else (f'moves along {jog.name} by {1e3 * metres:g} mm')
+        )
+        stamp = target.header.stamp
+        return f'{stamp.sec}.{stamp.nanosec:09d}', f'the tool {how} ({self.axes} axes)'
+
+    def change_axes(self) -> str:
+        """Change between the axes of the base and of the tool; return which it is now."""
+        self._in_tool_axes = not self._in_tool_axes
+        return f'jog in {self.axes} axes'
+
+    def change_step(self, change: int) -> str:
+        """Change the size of a step; return what it is now.
+
+        Args:
+            change: 1 for the next larger size, -1 for the next smaller one.
+        """
+        self._step = min(max(self._step + change, 0), len(STEPS) - 1)
+        metres, degrees = STEPS[self._step]
+        return f'jog steps of {1e3 * metres:g} mm, {degrees:g} deg'
+
+    @property
+    def axes(self) -> str:
+        """Whose axes steps are in: `base` or `tool`."""
+        return 'tool' if self._in_tool_axes else 'base'
+
+    def _take_reference(self, message: PoseStamped) -> None:
+        self._reference = message
+
+
+def moved(pose: Pose, jog: Jog, size: float, *, in_tool_axes: bool) -> Pose:
+    """Return a pose one step further.
+
+    Args:
+        pose: Of the tool in the base.
+        jog: The step.
+        size: [m] or [rad].
+        in_tool_axes: Whether the step is in the tool's axes, else in the base's.
+    """
+    p, o = pose.position, pose.orientation
+    position, orientation = np.array([p.x, p.y, p.z]), np.array([o.x, o.y, o.z, o.w])
+    axis = jog.sign * np.eye(3)[jog.axis % 3]
+    if jog.turns:
+        turn = np.append(np.sin(0.5 * size) * axis, np.cos(0.5 * size))
+        pair = (orientation, turn) if in_tool_axes else (turn, orientation)
+        orientation = _product(*pair)
+    else:
+        position = position + size * (_rotated(axis, orientation) if in_tool_axes else axis)
+    result = Pose()
+    result.position.x, result.position.y, result.position.z = position.tolist()
+    new = result.orientation
+    new.x, new.y, new.z, new.w = (orientation / np.linalg.norm(orientation)).tolist()
+    return result
+
+
+def _product(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the rotation b, then a, of quaternions (x, y, z, w)."""
+    vector = a[3] * b[:3] + b[3] * a[:3] + np.cross(a[:3], b[:3])
+    return np.append(vector, a[3] * b[3] - a[:3] @ b[:3])
+
+
+def _rotated(vector: NDArray[np.float64], q: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return a vector (3,) rotated by a quaternion (x, y, z, w)."""
+    across = 2.0 * np.cross(q[:3], vector)
+    return vector + q[3] * across + np.cross(q[:3], across)

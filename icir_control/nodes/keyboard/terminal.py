@@ -1,4 +1,4 @@
-"""A terminal that gives single keys, and is put back as it was whatever ends the program."""
+"""A terminal that gives single keys, restored however the program ends."""
 
 import contextlib
 import os
@@ -8,7 +8,7 @@ import termios
 import tty
 from collections.abc import Callable
 from types import FrameType
-from typing import TextIO
+from typing import Any, TextIO
 
 from icir_control.errors import IcirError
 
@@ -20,7 +20,7 @@ class NoTerminalError(IcirError):
     """What should be a terminal is a pipe, a file or nothing."""
 
     def __init__(self) -> None:
-        """Say so, and where there is one."""
+        """State what is missing, and how to start the keyboard."""
         super().__init__(
             'the keyboard needs a terminal, and its standard input is none;'
             ' run it in a terminal of its own: ros2 run icir_control keyboard'
@@ -31,15 +31,15 @@ class Terminal:
     """Gives the keys typed at a terminal one by one, without Enter and without echo.
 
     A context manager, for the main thread. Inside it the signals that end a program only set
-    `is_over`, so that the program leaves by its own way out, where the terminal is put back.
-    Suspended (Ctrl-Z), it is put back too, and taken again when the program goes on.
+    `is_over`, so that the program ends regularly and the terminal is restored. It is restored as
+    well while the program is suspended (Ctrl-Z).
 
     Attributes:
         is_over: Whether a signal or the end of input asks to leave.
     """
 
     def __init__(self, device: TextIO, resumed: Callable[[], None] = lambda: None) -> None:
-        """Take note of a terminal; nothing is changed until the context is entered.
+        """Check the device; its settings are changed when the context is entered.
 
         Args:
             device: The terminal, such as `sys.stdin`.
@@ -55,13 +55,13 @@ class Terminal:
         if not os.isatty(self._file):
             raise NoTerminalError
         self.is_over = False
-        self._is_back = False
+        self._is_resumed = False
         self._resumed = resumed
-        self._handlers: dict[signal.Signals, object] = {}
-        self._settings: list = []
+        self._handlers: dict[signal.Signals, Any] = {}
+        self._settings: list[Any] = []
 
     def __enter__(self) -> 'Terminal':
-        """Take the terminal, and the signals."""
+        """Take over the signals, then the terminal."""
         self._settings = termios.tcgetattr(self._file)
         for number in _ENDING:
             self._handlers[number] = signal.signal(number, self._end)
@@ -71,22 +71,22 @@ class Terminal:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Put the terminal back, then the signals."""
-        self._put_back()
+        """Restore the terminal, then the signals."""
+        self._restore()
         for number, handler in self._handlers.items():
             signal.signal(number, handler)
 
     def read(self, timeout_s: float) -> list[str]:
         """Return the keys that were typed, after waiting for one; often none.
 
-        A key that sends several characters (an arrow, say) counts as one. The end of input, a
+        A key that sends several characters, such as an arrow, counts as one. The end of input, a
         closed terminal, sets `is_over`.
 
         Args:
             timeout_s: How long to wait for a key [s].
         """
-        if self._is_back:
-            self._is_back = False
+        if self._is_resumed:
+            self._is_resumed = False
             with contextlib.suppress(termios.error):
                 self._take()
             self._resumed()
@@ -105,8 +105,8 @@ class Terminal:
         if self._is_ours():
             tty.setcbreak(self._file, termios.TCSANOW)
 
-    def _put_back(self) -> None:
-        with contextlib.suppress(termios.error):  # a closed terminal cannot be put back
+    def _restore(self) -> None:
+        with contextlib.suppress(termios.error):  # a closed terminal cannot be restored
             if self._is_ours():
                 termios.tcsetattr(self._file, termios.TCSADRAIN, self._settings)
 
@@ -114,7 +114,7 @@ class Terminal:
         """Return whether the terminal may be touched.
 
         A program in the background would be stopped for it; when it comes to the foreground,
-        SIGCONT tells it so.
+        it receives SIGCONT.
         """
         try:
             return os.tcgetpgrp(self._file) == os.getpgrp()
@@ -125,10 +125,10 @@ class Terminal:
         self.is_over = True
 
     def _suspend(self, number: int, frame: FrameType | None) -> None:
-        self._put_back()
+        self._restore()
         signal.signal(signal.SIGTSTP, signal.SIG_DFL)
         os.kill(os.getpid(), signal.SIGTSTP)  # stops here, until SIGCONT
 
     def _resume(self, number: int, frame: FrameType | None) -> None:
         signal.signal(signal.SIGTSTP, self._suspend)
-        self._is_back = True
+        self._is_resumed = True

@@ -1,30 +1,42 @@
-"""Turns serialised JointStates of any publisher into arrays in the order of our joints."""
+"""Decodes serialised JointStates of any publisher into arrays in the order of our joints."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sensor_msgs.msg import JointState
 
+from icir_control.compiled import bound, kernel
 from icir_control.errors import InvalidValueError
-from icir_control.nodes.transport.joint_state import read_joint_state
-from icir_control.nodes.transport.known import KnownLayout, reader
 from icir_control.nodes.transport.layout import (
     FIELDS,
     NANOSECONDS,
     NUMBER_SIZE,
+    SHIFT,
+    STAMP_OFFSET,
     JointStateLayout,
+    read_joint_state,
 )
 
 # Longer than any message that names our joints once, with a token of any sensible length.
 _SPARE_LENGTH = 4096
+_OTHER_LAYOUT = -1
+
+_STAMP_WORD = (SHIFT + STAMP_OFFSET) // NUMBER_SIZE
 
 
 class RejectedMessageError(Exception):
-    """A message that is not taken over; never leaves this package."""
+    """An invalid message; never raised out of the decoder.
+
+    Attributes:
+        kind: Under which it is counted.
+    """
 
     def __init__(self, kind: str, reason: str) -> None:
-        """Keep the kind under which it is counted and the reason in words."""
+        """Keep the kind and the reason, a sentence."""
         super().__init__(reason)
         self.kind = kind
 
@@ -32,9 +44,9 @@ class RejectedMessageError(Exception):
 class JointStateDecoder:
     """The newest valid message as arrays; invalid ones are counted and change nothing else.
 
-    The first message of a publisher is read by the client library. Its byte layout is learnt
-    from it, and as long as later messages have the same layout to the last meaningful byte, their
-    numbers are copied from where they must be. Every other message is read by the client library.
+    The first message of a publisher is read by the client library, and its byte layout is kept.
+    From later messages of exactly this layout the numbers are copied by a kernel. Every other
+    message is read by the client library.
 
     Attributes:
         stamp_ns: The header's stamp [ns].
@@ -42,8 +54,8 @@ class JointStateDecoder:
         position: (n,) [rad or m], in the order of the names, as are the next two.
         velocity: (n,) [rad/s or m/s].
         effort: (n,) [N m or N].
-        rejected: How many messages were not taken over, by kind.
-        last_rejection: Why the last of them was not.
+        rejected: Number of invalid messages by kind.
+        last_rejection: Why the last of them was invalid.
     """
 
     def __init__(
@@ -55,8 +67,7 @@ class JointStateDecoder:
             names: The joint names, in the order of the arrays.
             fields: Those of `position`, `velocity`, `effort` that a message must fill; the arrays
                 of the others stay zero.
-            plain: Read every message through the client library: the reference that tests
-                compare the fast path with.
+            plain: Read every message through the client library, as a reference for tests.
 
         Raises:
             InvalidValueError: `fields` names something else.
@@ -84,14 +95,14 @@ class JointStateDecoder:
             arrays.get(field, np.zeros(count)) for field in FIELDS
         )
         self._known: KnownLayout | None = None
-        self._read_known = None if plain else reader()
+        self._copy: Callable[..., int] = _never if plain else _compiled_copy()
 
     def decode(self, raw: bytes) -> bool:
-        """Take a serialised message over; return False when it is invalid, and count it."""
+        """Read a serialised message; return False, and count it, when it is invalid."""
         known = self._known
         if known is not None and len(raw) == known.length:
-            known.place[:] = raw
-            stamp_ns = self._read_known(*known.arrays)
+            known.buffer[:] = raw
+            stamp_ns = self._copy(*known.arrays)
             if stamp_ns >= 0:
                 self.stamp_ns = stamp_ns
                 self.token = known.token
@@ -105,7 +116,7 @@ class JointStateDecoder:
         return True
 
     def _read(self, raw: bytes) -> None:
-        """Read a message of any layout through the client library, and learn its layout."""
+        """Read a message of any layout through the client library, and keep its layout."""
         if len(raw) > self._longest:
             raise RejectedMessageError(
                 'too_long', f'{len(raw)} bytes; one with our joints has at most {self._longest}'
@@ -122,13 +133,13 @@ class JointStateDecoder:
         if not np.isfinite(self._incoming).all():
             raise RejectedMessageError('not_finite', self._describe_not_finite())
         if not self._plain:
-            self._learn(message, order, raw, stamp_ns)
+            self._keep_layout(message, order, raw, stamp_ns)
         self._accepted[:] = self._incoming
         self.stamp_ns = stamp_ns
         self.token = message.header.frame_id
 
-    def _order_of(self, message: JointState) -> np.ndarray:
-        """Return where each of our joints stands in the message, which is checked for that."""
+    def _order_of(self, message: JointState) -> NDArray[np.intp]:
+        """Return the index of each of our joints in the message, after a check of its names."""
         names = list(message.name)
         known = ', '.join(self._names)
         for name in names:
@@ -147,16 +158,18 @@ class JointStateDecoder:
                 )
         return np.array([names.index(name) for name in self._names], dtype=np.intp)
 
-    def _learn(self, message: JointState, order: np.ndarray, raw: bytes, stamp_ns: int) -> None:
-        """Keep the message's layout if reading by it gives the very same numbers."""
+    def _keep_layout(
+        self, message: JointState, order: NDArray[np.intp], raw: bytes, stamp_ns: int
+    ) -> None:
+        """Keep the layout of a message if the kernel reads exactly the same numbers."""
         filled = [field for field in FIELDS if len(getattr(message, field))]
         layout = JointStateLayout(message.name, message.header.frame_id, filled)
         if not layout.matches(raw):
             return
         offsets = [layout.offsets[field] for field in self._fields]
         known = KnownLayout(layout, raw, offsets, order, self._accepted)
-        known.place[:] = raw
-        is_same_stamp = self._read_known(*known.arrays) == stamp_ns
+        known.buffer[:] = raw
+        is_same_stamp = self._copy(*known.arrays) == stamp_ns
         if is_same_stamp and self._accepted.tobytes() == self._incoming.tobytes():
             self._known = known
 
@@ -169,4 +182,103 @@ def _nanoseconds(seconds: int, nanoseconds: int) -> int:
     """Return a stamp as one integer [ns]."""
     if seconds < 0 or nanoseconds >= NANOSECONDS:
         raise RejectedMessageError('bad_stamp', f'stamp {seconds} s {nanoseconds} ns')
+    return seconds * NANOSECONDS + nanoseconds
+
+
+class KnownLayout:
+    """A buffer for messages of one layout, and where the wanted numbers lie in it.
+
+    Attributes:
+        token: The `frame_id` of all messages of the layout.
+        length: Of every message of the publisher, appended bytes included [bytes].
+        buffer: A message is written here to be read.
+        arrays: The arguments of `copy_numbers`.
+    """
+
+    __slots__ = ('arrays', 'buffer', 'length', 'token')
+
+    def __init__(
+        self,
+        layout: JointStateLayout,
+        raw: bytes,
+        offsets: Sequence[int],
+        order: NDArray[np.intp],
+        accepted: NDArray[np.float64],
+    ) -> None:
+        """Prepare for messages like one that was read already.
+
+        Args:
+            layout: Of that message.
+            raw: The message; others must have the same length, appended bytes included.
+            offsets: Position of the first number of each wanted field [bytes].
+            order: (n,) index of each of our joints in the message.
+            accepted: (fields, n) to be overwritten by each message.
+        """
+        self.token = layout.token
+        self.length = len(raw)
+        words = -(-(SHIFT + len(raw)) // NUMBER_SIZE)
+        content, mask, expected = np.zeros((3, words), np.int64)
+        self.buffer = content.data.cast('B')[SHIFT : SHIFT + len(raw)]
+        end = SHIFT + layout.size
+        mask.view(np.uint8)[SHIFT:end] = np.frombuffer(layout.mask, np.uint8)
+        expected.view(np.uint8)[SHIFT:end] = np.frombuffer(layout.template, np.uint8)
+        expected &= mask
+        starts = (np.array(offsets) + SHIFT) // NUMBER_SIZE
+        self.arrays = (
+            content,
+            content.view(np.float64),
+            mask,
+            expected,
+            np.add.outer(starts, order).ravel(),
+            accepted.reshape(-1),
+        )
+
+
+@cache
+def _compiled_copy() -> Callable[..., int]:
+    """Return `copy_numbers`, compiled."""
+    words, numbers = np.zeros(2, np.int64), np.zeros(2)
+    return bound(copy_numbers, words, numbers, words, words, words, numbers)
+
+
+def _never(*_: Any) -> int:
+    """Read no message."""
+    return _OTHER_LAYOUT
+
+
+@kernel
+def copy_numbers(
+    words: NDArray[np.int64],
+    numbers: NDArray[np.float64],
+    mask: NDArray[np.int64],
+    expected: NDArray[np.int64],
+    places: NDArray[np.int64],
+    accepted: NDArray[np.float64],
+) -> int:
+    """Check a message against a layout and copy its numbers.
+
+    Args:
+        words: (k,) the message.
+        numbers: (k,) the same memory.
+        mask: (k,) the bits that must be as expected.
+        expected: (k,)
+        places: (m,) which of the numbers are wanted.
+        accepted: (m,) to be overwritten.
+
+    Returns:
+        The stamp [ns]; `_OTHER_LAYOUT`, and nothing is overwritten, if the message has another
+        layout, a number that is not finite, or an impossible stamp.
+    """
+    for i in range(words.shape[0]):
+        if words[i] & mask[i] != expected[i]:
+            return _OTHER_LAYOUT
+    for i in range(places.shape[0]):
+        if not np.isfinite(numbers[places[i]]):
+            return _OTHER_LAYOUT
+    stamp = int(words[_STAMP_WORD])
+    seconds, nanoseconds = stamp & 0xFFFFFFFF, (stamp >> 32) & 0xFFFFFFFF
+    if seconds > 0x7FFFFFFF or nanoseconds >= NANOSECONDS:
+        return _OTHER_LAYOUT
+    for i in range(places.shape[0]):
+        accepted[i] = numbers[places[i]]
     return seconds * NANOSECONDS + nanoseconds

@@ -1,40 +1,43 @@
-"""Waits for the hot topics, and serves everything slow of the node between two ticks."""
+"""Waits for states or commands, and serves the other callbacks of the node between two ticks."""
 
 import os
 import time
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 
-from icir_control.nodes.transport.native import rclpy_implementation
-from icir_control.nodes.transport.subscription import JointStateSubscription
+from icir_control.nodes.transport.endpoints import (
+    ENTITIES,
+    JointStateSubscription,
+    rclpy_implementation,
+)
 
-# How often services, parameters and timers are looked after while messages keep coming [s].
+# How often services, parameters and timers are checked while messages keep coming [s].
 SLOW_PERIOD = 0.01
-# How long messages on a hot topic may go before them [s], and how often they are looked at then.
-_SLOW_PATIENCE = 0.1
+# Messages have precedence over them for at most so long [s]; they are checked this often then [s].
+_SLOW_TIMEOUT = 0.1
 _SLOW_RETRY = 2e-3
-# How long a node stays awake and looks for messages before it sleeps [s]. A processor that falls
-# asleep has to be woken, once for each of two threads, by every message: in lockstep at full speed
-# that takes longer than physics and control together.
-LINGER = 100e-6
-# After staying awake in vain a node sleeps at once 1, 3, 7 ... at most so many times.
-_MOST_RESTS = 1023
+# How long a node polls for messages before it blocks [s]. A processor that goes idle has to be
+# woken, once for each of two threads, by every message: in lockstep at full speed that takes
+# longer than physics and control together.
+POLL_TIME = 100e-6
+# After polling without success a node blocks at once in the next 1, 3, 7 ... waits, at most:
+_MOST_BLOCKING_WAITS = 1023
 _NANOSECONDS = 1e9
-_SLOW_KINDS = ('service', 'client', 'timer', 'guard_condition')
 
 
 class Waiter:
-    """Blocks until a hot topic has a message; the node's other callbacks run meanwhile.
+    """Waits until a subscription has a message; the node's other callbacks run meanwhile.
 
-    A wait set that holds the hot subscriptions alone wakes up several times faster than an
-    executor, which builds one with every entity of the node for each callback. The slow entities
-    are waited for too, but only every `SLOW_PERIOD`; when one is ready, an executor serves it, in
-    this thread. Without the wait set the executor does all of it.
+    A wait set that holds these subscriptions alone wakes up several times faster than an executor,
+    which builds one with every entity of the node for each callback. The other entities are
+    checked every `SLOW_PERIOD`; when one is ready, an executor serves it, in this thread. Without
+    the wait set the executor does all of it.
 
     Attributes:
-        slow_due: When the slow entities are to be looked after next [s of wall time, monotonic].
+        slow_due: When the other entities are to be checked next [s of wall time, monotonic].
     """
 
     def __init__(
@@ -47,47 +50,47 @@ class Waiter:
 
         Args:
             node: The node; no other executor may spin it.
-            subscriptions: The hot subscriptions of the node.
-            beside: The waiter of another node of this process, for both of which this one waits
-                from now on.
+            subscriptions: The subscriptions to wait for.
+            beside: The waiter of another node of this process; this one serves both from now on.
         """
         self._nodes: tuple[Node, ...] = (node, *(beside._nodes if beside else ()))
-        self._subscriptions = (*subscriptions, *(beside._subscriptions if beside else ()))
+        self._subscriptions: tuple[JointStateSubscription, ...] = (
+            *subscriptions,
+            *(beside._subscriptions if beside else ()),
+        )
         self._executor = SingleThreadedExecutor(context=node.context)
         for one in self._nodes:
             self._executor.add_node(one)
         self._is_native = all(subscription.is_native for subscription in self._subscriptions)
         self.slow_due = 0.0
-        self._put_off_until = 0.0
-        self._rests = self._vain = 0
+        self._postponed_until = 0.0
+        self._blocking_waits = self._failures = 0
         if self._is_native:
-            self._handles = [s.subscription.handle for s in self._subscriptions]
-            hot = rclpy_implementation.WaitSet(
-                len(self._handles), 0, 0, 0, 0, 0, node.context.handle
-            )
-            # Looking them up takes its time, on a path where every microsecond counts.
+            self._handles: list[Any] = [s.subscription.handle for s in self._subscriptions]
+            fast = self._wait_set(len(self._handles))
+            # Bound once, because every microsecond counts.
             self._clear, self._add, self._wait = (
-                hot.clear_entities,
-                hot.add_subscription,
-                hot.wait,
+                fast.clear_entities,
+                fast.add_subscription,
+                fast.wait,
             )
 
     def wait(self, now: float, until: float) -> None:
-        """Wait for a message on a hot topic; whoever takes then finds out whether there is one.
+        """Wait for a message; the caller takes it, if there is one.
 
-        It may end early without: another callback of the node ran, and what the caller waits for
-        may have changed, or the slow entities are due.
+        It may return early without one: another callback of the node ran, which may have changed
+        what the caller waits for, or the other entities are due.
 
         Args:
             now: Wall time [s, monotonic].
-            until: Latest time to end [s, monotonic]; not at all when it has passed.
+            until: Latest time to return [s, monotonic]; a time in the past does not wait.
         """
         slow_due = self.slow_due
         if now < slow_due:
             end = until if until < slow_due else slow_due
-            if self._rests:
-                self._rests -= 1
-            elif self._has_lingered(now, end):
+            if self._blocking_waits:
+                self._blocking_waits -= 1
+            elif self._poll(now, end):
                 return
             else:
                 now = time.monotonic()
@@ -98,82 +101,79 @@ class Waiter:
             # A negative time would mean without end.
             self._wait(int(left * _NANOSECONDS) if left > 0.0 else 0)
         elif self._is_native:
-            self._wait_all(max(until - now, 0.0))
+            self._wait_for_all(max(until - now, 0.0))
         else:
             self._executor.spin_once(max(until - now, 0.0))
 
-    def _has_lingered(self, now: float, until: float) -> bool:
-        """Stay awake for a moment; return whether a message came meanwhile.
+    def _poll(self, now: float, until: float) -> bool:
+        """Poll for a message for a moment; return whether one has come.
 
-        The threads of the middleware that bring the message need a processor, and so may the
-        other node: both get this one. Where somebody else wants it all the time, that takes
-        milliseconds; where messages come once in a millisecond, none comes in so short a moment.
-        In both cases it is not tried again for a while.
+        Between two looks other threads get the processor: those of the middleware that bring the
+        message, and the other node. Where another program takes it all the time, polling takes
+        milliseconds; where messages come every millisecond, none comes in so short a time. In
+        both cases polling is left out for a number of waits that doubles with each failure.
         """
-        awake = min(now + LINGER, until)
-        while now < awake:
+        end = min(now + POLL_TIME, until)
+        while now < end:
             for subscription in self._subscriptions:
                 if subscription.has_arrived():
-                    self._vain >>= 1
+                    self._failures >>= 1
                     return True
             os.sched_yield()
             now = time.monotonic()
-        self._rests = self._vain = min(2 * self._vain + 1, _MOST_RESTS)
+        self._failures = min(2 * self._failures + 1, _MOST_BLOCKING_WAITS)
+        self._blocking_waits = self._failures
         return False
 
     def serve_until(self, is_done: Callable[[], bool]) -> None:
-        """Run callbacks of the node, those that were suspended first, until a condition holds.
+        """Run callbacks of the node, suspended ones first, until one makes a condition true.
 
         Args:
-            is_done: The condition, which a callback brings about.
+            is_done: The condition.
         """
         while not is_done():
             self._executor.spin_once(0.0)
 
     def close(self) -> None:
-        """Give the node up."""
+        """Stop serving the node."""
         self._executor.shutdown()
 
-    def _wait_all(self, timeout_s: float) -> None:
-        """Wait for every entity; have the executor serve one that is slow."""
+    def _wait_set(self, *counts: int) -> Any:
+        """Return a wait set with room for so many of each of `ENTITIES`."""
+        context = self._nodes[0].context.handle
+        rest = len(ENTITIES) - len(counts)
+        return rclpy_implementation.WaitSet(*counts, *[0] * rest, 0, context)
+
+    def _wait_for_all(self, timeout_s: float) -> None:
+        """Wait for every entity; have the executor serve one that is not a message of ours."""
         nodes = self._nodes
-        hot = set(map(id, self._handles))
-        slow = [s.handle for node in nodes for s in node.subscriptions if id(s.handle) not in hot]
-        services = [service.handle for node in nodes for service in node.services]
-        clients = [client.handle for node in nodes for client in node.clients]
-        timers = [timer.handle for node in nodes for timer in node.timers]
-        guards = [guard.handle for node in nodes for guard in node.guards]
-        count = len(self._handles)
-        wait_set = rclpy_implementation.WaitSet(
-            count + len(slow),
-            len(guards),
-            len(timers),
-            len(clients),
-            len(services),
-            0,
-            nodes[0].context.handle,
-        )
+        fast = set(map(id, self._handles))
+        others = [s for node in nodes for s in node.subscriptions if id(s.handle) not in fast]
+        handles = [
+            self._handles + [subscription.handle for subscription in others],
+            [guard.handle for node in nodes for guard in node.guards],
+            [timer.handle for node in nodes for timer in node.timers],
+            [client.handle for node in nodes for client in node.clients],
+            [service.handle for node in nodes for service in node.services],
+        ]
+        wait_set = self._wait_set(*map(len, handles))
         wait_set.clear_entities()
-        for handles, add in (
-            (self._handles + slow, wait_set.add_subscription),
-            (services, wait_set.add_service),
-            (clients, wait_set.add_client),
-            (timers, wait_set.add_timer),
-            (guards, wait_set.add_guard_condition),
-        ):
-            for handle in handles:
+        for kind, of_kind in zip(ENTITIES, handles, strict=True):
+            add = getattr(wait_set, f'add_{kind}')
+            for handle in of_kind:
                 add(handle)
         wait_set.wait(int(timeout_s * _NANOSECONDS))
-        is_slow_ready = any(map(wait_set.get_ready_entities, _SLOW_KINDS)) or any(
-            wait_set.is_ready('subscription', count + i) for i in range(len(slow))
+        count = len(self._handles)
+        is_slow_ready = any(map(wait_set.get_ready_entities, ENTITIES[1:])) or any(
+            wait_set.is_ready('subscription', count + i) for i in range(len(others))
         )
-        is_hot_ready = any(wait_set.is_ready('subscription', i) for i in range(count))
+        has_message = any(wait_set.is_ready('subscription', i) for i in range(count))
         now = time.monotonic()
         if not is_slow_ready:
             self.slow_due = now + SLOW_PERIOD
-            self._put_off_until = self.slow_due + _SLOW_PATIENCE
-        elif not is_hot_ready or now > self._put_off_until:
-            # One callback; the next call looks again, in case others are ready.
+            self._postponed_until = self.slow_due + _SLOW_TIMEOUT
+        elif not has_message or now > self._postponed_until:
+            # One callback; the next call checks for others.
             self._executor.spin_once(0.0)
         else:
             self.slow_due = now + _SLOW_RETRY

@@ -10,27 +10,24 @@ immutable values of `icir_control.spatial` mostly do without.
 from importlib import import_module
 from typing import Any
 
-_HOMES = {
+_NAMES = {
     'matrices': ('cross', 'mat_mat', 'mat_mat_t', 'mat_t_mat', 'mat_t_vec', 'mat_vec', 'skew'),
-    'quaternion': (
-        'quaternion_exp',
-        'quaternion_log',
-        'quaternion_multiply',
-        'quaternion_to_rotation',
-        'rotation_to_quaternion',
+    'so3': (
+        *('exp3', 'log3', 'right_jacobian3', 'right_jacobian3_inverse'),
+        *('quaternion_exp', 'quaternion_log', 'quaternion_multiply'),
+        *('quaternion_to_rotation', 'rotation_to_quaternion'),
     ),
-    'so3': ('exp3', 'log3', 'right_jacobian3', 'right_jacobian3_inverse'),
     'se3': ('exp6', 'log6', 'right_jacobian6', 'right_jacobian6_inverse'),
 }
-_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+_MODULE_OF = {name: module for module, names in _NAMES.items() for name in names}
 
-__all__ = sorted(_HOME_OF)
+__all__ = sorted(_MODULE_OF)
 
 
 def __getattr__(name: str) -> Any:
     """Import a kernel's module at the first use of its name."""
-    if name not in _HOME_OF:
+    if name not in _MODULE_OF:
         raise AttributeError(f'module {__name__!r} has no attribute {name!r}')
-    value = getattr(import_module(f'{__name__}.{_HOME_OF[name]}'), name)
+    value = getattr(import_module(f'{__name__}.{_MODULE_OF[name]}'), name)
     globals()[name] = value
     return value

@@ -1,0 +1,122 @@
+"""`icir_control demo`: every mode once, over real topics, unattended, and measured."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
+
+from icir_control.app.closed_loop import model_of, shipped
+from icir_control.app.demo.metrics import phase_metrics, replay, run_metrics, split
+from icir_control.app.demo.plan import PHASES, schedule_of
+from icir_control.app.demo.plots import write_plots
+from icir_control.app.demo.report import table_of, write_report, writing
+from icir_control.app.demo.run import record_run
+from icir_control.app.measurement import Metric, have_passed
+from icir_control.app.promises import Amount, promises
+from icir_control.app.robot import DEFAULT_ROBOT, Robot
+from icir_control.control import Controller, ControllerConfig
+from icir_control.nodes.process.stop_request import StopRequest
+
+_STARTING = 'starting (compiles the first time)'
+
+
+def run_demo(output: Path, report: Path | None, amount: Amount | None) -> bool:
+    """Run every mode once and measure; then measure what the control laws promise.
+
+    Args:
+        output: Folder for the plots.
+        report: File for the metrics as JSON; None for no such file.
+        amount: How much of the promises is measured; None leaves them out.
+
+    Returns:
+        Whether every metric is within its bounds.
+
+    Raises:
+        IcirError: The run did not come to its end, or a file cannot be written.
+        KeyboardInterrupt: A signal asked for the end.
+    """
+    console = Console()
+    with writing(output):  # now, so that it does not fail after the run
+        output.mkdir(parents=True, exist_ok=True)
+    urdf, parameters = shipped(DEFAULT_ROBOT)
+    model = model_of(urdf)
+    config = ControllerConfig.from_parameters(
+        {**parameters, 'schedule': schedule_of(PHASES)}, model
+    )
+    with _progress(console) as show_time:
+        run = record_run(Robot.of(), PHASES, config.arm, show_time)
+    with console.status('measuring and drawing'):
+        series = replay(run.states, Controller(model, config))
+        parts = split(series, PHASES, config)
+        modes = {
+            phase.mode: phase_metrics(phase, part, series, config) for phase, part in parts.items()
+        }
+        whole = run_metrics(run, series)
+        with writing(output):
+            files = write_plots(output, series, parts, modes, config)
+    console.print(table_of({**modes, 'run': whole}, 'mode'))
+    console.print(
+        f'\n{run.steps} steps of {run.period * 1e3:g} ms, two processes over ROS 2'
+        f' topics, {run.real_time_factor:.1f} times real time\n',
+        highlight=False,
+    )
+    promised = {} if amount is None else _measure_promises(console, amount)
+    if promised:
+        console.print(table_of(promised, 'promise'))
+        console.print('\nin one process, with the same laws on the same arm\n')
+    if report is not None:
+        write_report(report, modes, whole, promised, run)
+        files.append(report)
+    console.print('written:')
+    for path in files:
+        console.print(f'  {path}', markup=False, highlight=False, soft_wrap=True)
+    passed = have_passed({**modes, 'run': whole}) and have_passed(promised)
+    console.print('[green]passed[/]' if passed else '[bold red]a metric is out of its bounds[/]')
+    return passed
+
+
+def _measure_promises(console: Console, amount: Amount) -> dict[str, list[Metric]]:
+    """Return the metrics of every promise, by its name.
+
+    Raises:
+        KeyboardInterrupt: A signal asked for the end.
+    """
+    metrics = {}
+    columns = (TextColumn('{task.description:<18}'), BarColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=console) as progress, StopRequest() as stop:
+        everything = promises(amount)
+        task = progress.add_task('', total=len(everything))
+        for promise in everything:
+            progress.update(task, description=promise.name)
+            try:
+                metrics[promise.name] = list(promise.metrics())
+            except (ImportError, RuntimeError) as error:
+                # A compiler or an extension module can turn the interruption into these.
+                if stop.has_interrupted:
+                    raise KeyboardInterrupt from error
+                raise
+            progress.advance(task)
+    return metrics
+
+
+@contextmanager
+def _progress(console: Console) -> Iterator[Callable[[float], None]]:
+    """Show how far the run is; the context's function takes the simulation time [s]."""
+    columns = (
+        TextColumn('{task.description:<10}'),
+        BarColumn(),
+        TaskProgressColumn(),
+        TextColumn('{task.completed:4.1f} s simulated'),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=console) as progress:
+        task = progress.add_task(_STARTING, total=PHASES[-1].end)
+
+        def show_time(time: float) -> None:
+            running = [phase.mode for phase in PHASES if phase.start <= time]
+            words = running[-1] if time > 0.0 else _STARTING
+            progress.update(task, completed=min(time, PHASES[-1].end), description=words)
+
+        yield show_time

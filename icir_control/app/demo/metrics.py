@@ -1,0 +1,235 @@
+"""How well each mode did what it is for, measured on the recorded states of a run.
+
+The controller's topics show its reference every 10 ms at most. The controller is deterministic:
+given the recorded states again (`replay`), it goes through the same references and commands. That
+they are those of the run is measured too (`run_metrics`).
+
+Where a law tracks a path, the reference is that path itself, planned here once more from the
+state at the switch. How the controller followed its own plan in the run has no part in it.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from icir_control.app.demo.plan import Phase
+from icir_control.app.demo.run import Run
+from icir_control.app.measurement import Metric, TimeSeries, angle_between
+from icir_control.control import Arm, Controller, ControllerConfig, Law, Start
+from icir_control.trajectory import JointTrajectory, SE3Trajectory
+
+
+def replay(states: TimeSeries, controller: Controller) -> TimeSeries:
+    """Give recorded states to a fresh controller, configured as in the run.
+
+    Args:
+        states: With `position` and `velocity`.
+        controller: Restarted here.
+
+    Returns:
+        The states with the controller's view of them as further columns: `mode`, its name;
+        `position_reference`, `velocity_reference` (n, nv); `rotation` (n, 3, 3) and `translation`
+        (n, 3) of the end effector in the base frame [m], and the same of its reference; `torque`
+        (n, nv) after the limits and `torque_unsaturated` before them [N m or N].
+    """
+    controller.restart(states.time[0], states['position'][0], states['velocity'][0])
+    rows = []
+    for time, q, v in zip(states.time, states['position'], states['velocity'], strict=True):
+        controller.tick(time, q, v)
+        current, reference = controller.current_pose, controller.reference_pose
+        rows.append(
+            {
+                'time': time,
+                'mode': controller.mode,
+                'position_reference': controller.position_reference.copy(),
+                'velocity_reference': controller.velocity_reference.copy(),
+                'rotation': current.rotation,
+                'translation': current.translation,
+                'rotation_reference': reference.rotation,
+                'translation_reference': reference.translation,
+                'torque': controller.torque.copy(),
+                'torque_unsaturated': controller.torque_unsaturated.copy(),
+            }
+        )
+    return states.with_columns(TimeSeries.from_rows(rows).columns)
+
+
+def split(
+    series: TimeSeries, phases: tuple[Phase, ...], config: ControllerConfig
+) -> dict[Phase, TimeSeries]:
+    """Return the rows of each phase; none where its mode did not run all the time.
+
+    References that a law tracks are replaced by the path, planned anew. Further columns are
+    `position_error` (n,) [m] and `rotation_error` (n,) [rad] between the end effector and its
+    reference, and `at_rest` (n,), whether the reference has come to its end.
+
+    Args:
+        series: As `replay` returns it.
+        phases: In the order of time.
+        config: Of the run's controller.
+    """
+    parts = {}
+    for phase in phases:
+        part = series.between(phase.start, phase.end)
+        if len(part) and (part['mode'] == phase.mode).all():
+            parts[phase] = _with_references(part, config.modes[phase.mode].law, config.arm)
+        else:
+            parts[phase] = part.take(slice(0))
+    return parts
+
+
+def phase_metrics(
+    phase: Phase, part: TimeSeries, series: TimeSeries, config: ControllerConfig
+) -> list[Metric]:
+    """Return the metrics of a phase: those that its law names, and the greatest torque.
+
+    Args:
+        phase: The phase.
+        part: Its rows, as `split` returns them.
+        series: The whole run, as `replay` returns it.
+        config: Of the run's controller.
+    """
+    if not len(part):
+        return [Metric('ran', np.nan, upper=1.0, lower=1.0)]
+    law = config.modes[phase.mode].law
+    metrics = [m for name in law.METRICS for m in _MEASURES[name](law, phase, part, series)]
+    share = np.abs(part['torque_unsaturated']) / config.arm.model.effort_limit
+    return [*metrics, Metric('peak_torque_fraction', float(share.max()), upper=1.0)]
+
+
+def run_metrics(run: Run, series: TimeSeries) -> list[Metric]:
+    """Return the metrics of the whole run: that no state is missing, and that the replay is it.
+
+    Args:
+        run: The run.
+        series: Its states, as `replay` returns them.
+    """
+    command = np.abs(series['torque'][:-1] - series['effort'][1:]).max()
+    published, reference = run.published_reference, np.nan
+    if len(published):
+        rows = np.searchsorted(series.time, published.time)
+        offset = series['translation_reference'][rows] - published['translation']
+        reference = np.linalg.norm(offset, axis=1).max()
+    return [
+        Metric('lost_states', run.lost, upper=0.0),
+        Metric('command_difference', float(command), 'N m', 1e-9),
+        Metric('reference_difference', float(reference), 'm', 1e-9),
+    ]
+
+
+def _with_references(part: TimeSeries, law: Law, arm: Arm) -> TimeSeries:
+    """Add the columns that `split` promises."""
+    path = _tracked_path(part, law, arm) if law.TRACKS else None
+    at_rest = np.ones(len(part), dtype=bool)
+    if path is not None:
+        at_rest[: part.row_at(path.start_time + path.duration)] = False
+    if isinstance(path, JointTrajectory):
+        positions = np.array([path.position(time) for time in part.time])
+        part = part.with_columns({'position_reference': positions})
+    elif isinstance(path, SE3Trajectory):
+        T_base_world = arm.T_world_base.inverse()
+        poses = [T_base_world @ path.placement(time) for time in part.time]
+        part = part.with_columns(
+            {
+                'rotation_reference': np.array([pose.rotation for pose in poses]),
+                'translation_reference': np.array([pose.translation for pose in poses]),
+            }
+        )
+    offset = part['translation'] - part['translation_reference']
+    return part.with_columns(
+        {
+            'position_error': np.linalg.norm(offset, axis=1),
+            'rotation_error': angle_between(part['rotation'], part['rotation_reference']),
+            'at_rest': at_rest,
+        }
+    )
+
+
+def _tracked_path(part: TimeSeries, law: Law, arm: Arm) -> JointTrajectory | SE3Trajectory | None:
+    """Return the path that a law plans from the reference at the switch."""
+    q, v = part['position_reference'][0], part['velocity_reference'][0]
+    period = float(np.min(np.diff(part.time)))
+    return law.plan(Start(float(part.time[0]), q, v, *arm.motion(q, v), period)).path
+
+
+# --- What a law may name in `METRICS` ---------------------------------------------------------
+
+_Measure = Callable[[Law, Phase, TimeSeries, TimeSeries], Iterator[Metric]]
+
+
+def _drift(law: Law, phase: Phase, part: TimeSeries, series: TimeSeries) -> Iterator[Metric]:
+    """How far an arm that should stand has moved; from when its reference, if any, rests."""
+    q = part['position'][part['at_rest']]
+    yield Metric('drift', float(np.abs(q - q[0]).max()), 'rad', 1e-6)
+
+
+def _joint_error(law: Law, phase: Phase, part: TimeSeries, series: TimeSeries) -> Iterator[Metric]:
+    error = part['position'] - part['position_reference']
+    yield Metric('peak_joint_error', float(np.abs(error).max()), 'rad', 20e-6)
+    yield Metric('rms_joint_error', float(np.sqrt(np.mean(error**2))), 'rad', 20e-6)
+
+
+def _joint_goal(law: Any, phase: Phase, part: TimeSeries, series: TimeSeries) -> Iterator[Metric]:
+    final = part['position'][-1] - np.deg2rad(law.target_deg)
+    yield Metric('final_joint_error', float(np.abs(final).max()), 'rad', 1e-4)
+
+
+def _pose_error(law: Law, phase: Phase, part: TimeSeries, series: TimeSeries) -> Iterator[Metric]:
+    distance = part['position_error']
+    yield Metric('peak_position_error', float(distance.max()), 'm', 3e-6)
+    yield Metric('rms_position_error', float(np.sqrt(np.mean(distance**2))), 'm', 3e-6)
+    yield Metric('peak_rotation_error', float(part['rotation_error'].max()), 'rad', 1e-4)
+
+
+def _pose_goal(law: Any, phase: Phase, part: TimeSeries, series: TimeSeries) -> Iterator[Metric]:
+    offset = part['translation'][-1] - part['translation'][0]
+    missed = np.abs(offset - law.translation).max()
+    yield Metric('final_position_error', float(missed), 'm', 50e-6)
+
+
+def _hand_guiding(
+    law: Law, phase: Phase, part: TimeSeries, series: TimeSeries
+) -> Iterator[Metric]:
+    """How far pushes move an arm that follows a hand, and how far they turn it."""
+    displacements = [
+        series['translation'][series.row_at(push.end)]
+        - series['translation'][series.row_at(push.start)]
+        for push in phase.pushes
+    ]
+    yield Metric(
+        'displacement', float(np.linalg.norm(displacements, axis=1).max()), 'm', 0.25, 0.015
+    )
+    yield Metric('rotation_error', float(part['rotation_error'].max()), 'rad', 5e-3)
+
+
+def _stiffness(law: Any, phase: Phase, part: TimeSeries, series: TimeSeries) -> Iterator[Metric]:
+    """Where the spring has come to rest under each push, against K^-1 f."""
+    stiffness = np.array(law.stiffness)[:3]
+    errors, displacements, turns = [], [], []
+    for push in phase.pushes:
+        first, last = series.row_at(push.start), series.row_at(push.end)
+        R_base_tool = series['rotation'][first]
+        force = push.wrench[:3]
+        if law.axes == 'tool':
+            expected = R_base_tool @ (force / stiffness)
+        else:
+            expected = R_base_tool @ force / stiffness
+        offset = series['translation'][last] - series['translation_reference'][last]
+        errors.append(np.linalg.norm(offset - expected) / np.linalg.norm(expected))
+        displacements.append(np.linalg.norm(offset))
+        turns.append(angle_between(series['rotation_reference'][last], series['rotation'][last]))
+    yield Metric('displacement', float(np.max(displacements)), 'm', 0.25)
+    yield Metric('stiffness_error', float(np.max(errors)), upper=0.05)
+    yield Metric('rest_rotation_error', float(np.max(turns)), 'rad', 5e-3)
+
+
+_MEASURES: dict[str, _Measure] = {
+    'drift': _drift,
+    'joint_error': _joint_error,
+    'joint_goal': _joint_goal,
+    'pose_error': _pose_error,
+    'pose_goal': _pose_goal,
+    'hand_guiding': _hand_guiding,
+    'stiffness': _stiffness,
+}

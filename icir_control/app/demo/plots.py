@@ -1,0 +1,210 @@
+"""The plots of a run: joints, end effector, and torque against its limits."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+from matplotlib.ticker import LogLocator, MultipleLocator
+from numpy.lib.stride_tricks import sliding_window_view
+
+from icir_control.app.demo.plan import Phase
+from icir_control.app.measurement import Array, Metric, TimeSeries
+from icir_control.control import ControllerConfig, Law
+
+_WIDTH = 10.0  # inch
+_STYLE: dict[Any, Any] = {
+    'font.size': 9,
+    'axes.titlesize': 10,
+    'axes.grid': True,
+    'axes.spines.top': False,
+    'axes.spines.right': False,
+    'axes.axisbelow': True,
+    'grid.alpha': 0.3,
+    'lines.linewidth': 1.4,
+    'legend.frameon': False,
+    'savefig.dpi': 150,
+}
+# Okabe and Ito's colours, which the colour-blind tell apart; their yellow is too pale for a line.
+_COLOURS = ('#0072B2', '#D55E00', '#009E73', '#CC79A7', '#56B4E9', '#E69F00', '#555555')
+_REFERENCE: dict[str, Any] = {'color': 'black', 'linestyle': (0, (4, 3)), 'linewidth': 0.9}
+_BOUND: dict[str, Any] = {'color': '#AA0000', 'linewidth': 1.0, 'linestyle': ':'}
+_SHADE: dict[str, Any] = {'facecolor': '#EEEEEE', 'zorder': -10}
+_PUSHED: dict[str, Any] = {'facecolor': '#F6D9B0', 'alpha': 0.6, 'zorder': -9}
+_ROUND_OFF = 1e-17  # the lower edge of a logarithmic axis
+_NEAR = 10  # control periods to either side
+
+
+@dataclass(frozen=True)
+class _Run:
+    """What is drawn: the arguments of `write_plots`."""
+
+    series: TimeSeries
+    parts: Mapping[Phase, TimeSeries]
+    metrics: Mapping[str, Sequence[Metric]]
+    config: ControllerConfig
+
+    def laws(self) -> list[tuple[Phase, TimeSeries, Law]]:
+        """Return the phases that ran, with their rows and the law of their mode."""
+        modes = self.config.modes
+        return [
+            (phase, part, modes[phase.mode].law) for phase, part in self.parts.items() if len(part)
+        ]
+
+    def draw_bound(self, axes: Axes, phase: Phase, name: str) -> None:
+        """Draw the bound of a metric over a phase that has that metric."""
+        for metric in self.metrics[phase.mode]:
+            if metric.name == name:
+                axes.hlines(metric.upper, phase.start, phase.end, **_BOUND)
+
+
+def write_plots(
+    folder: Path,
+    series: TimeSeries,
+    parts: Mapping[Phase, TimeSeries],
+    metrics: Mapping[str, Sequence[Metric]],
+    config: ControllerConfig,
+) -> list[Path]:
+    """Draw a run.
+
+    Args:
+        folder: Where the files go.
+        series: The run, as `metrics.replay` returns it.
+        parts: Its phases, as `metrics.split` returns them.
+        metrics: By mode; their bounds are drawn.
+        config: Of the run's controller.
+
+    Returns:
+        The files that were written.
+    """
+    run = _Run(series, parts, metrics, config)
+    paths = []
+    for draw in (_joint_tracking, _task_tracking, _torque):
+        with mpl.rc_context(_STYLE):
+            figure = Figure(layout='constrained')
+            FigureCanvasAgg(figure)
+            draw(figure, run)
+            paths.append(folder / f'{draw.__name__.lstrip("_")}.png')
+            figure.savefig(paths[-1])
+    return paths
+
+
+def _joint_tracking(figure: Figure, run: _Run) -> None:
+    """Joint positions with their reference, and the error of the modes that follow it."""
+    figure.set_size_inches(_WIDTH, 6.5)
+    above, below = figure.subplots(2, 1, sharex=True, height_ratios=(3, 2))
+    names = run.config.arm.model.joint_names
+    for name, colour, position in zip(names, _COLOURS, run.series['position'].T, strict=False):
+        above.plot(run.series.time, np.rad2deg(position), color=colour, label=name)
+    for phase, part, law in run.laws():
+        if law.TRACKS:
+            above.plot(part.time, np.rad2deg(part['position_reference']), **_REFERENCE)
+        if law.TRACKS and law.FOLLOWS == 'joints':
+            error = np.abs(part['position'] - part['position_reference']).max(axis=1)
+            below.plot(part.time, _envelope(error), color=_COLOURS[0])
+            run.draw_bound(below, phase, 'peak_joint_error')
+    above.set_ylabel('joint position [deg]')
+    above.yaxis.set_major_locator(MultipleLocator(45.0))
+    _error_axis(below, 'greatest joint error [rad]')
+    _finish(figure, (above, below), run)
+
+
+def _task_tracking(figure: Figure, run: _Run) -> None:
+    """The end effector with its reference, how far it is from it, and how much turned."""
+    figure.set_size_inches(_WIDTH, 8.0)
+    above, middle, below = figure.subplots(3, 1, sharex=True, height_ratios=(3, 2, 2))
+    for name, colour, position in zip('xyz', _COLOURS, run.series['translation'].T, strict=False):
+        above.plot(run.series.time, position, color=colour, label=name)
+    for phase, part, law in run.laws():
+        if law.FOLLOWS != 'pose':
+            continue
+        if 'hand_guiding' not in law.METRICS:  # a hand moves the tool: it has no position to keep
+            above.plot(part.time, part['translation_reference'], **_REFERENCE)
+            middle.plot(part.time, _envelope(part['position_error']), color=_COLOURS[0])
+        below.plot(part.time, _envelope(part['rotation_error']), color=_COLOURS[0])
+        run.draw_bound(middle, phase, 'peak_position_error')
+        run.draw_bound(below, phase, 'peak_rotation_error')
+        run.draw_bound(below, phase, 'rotation_error')
+    above.set_ylabel('end effector in base frame [m]')
+    _error_axis(middle, 'distance from reference [m]')
+    _error_axis(below, 'rotation from reference [rad]')
+    _finish(figure, (above, middle, below), run)
+
+
+def _torque(figure: Figure, run: _Run) -> None:
+    """Applied torque of each joint between its limits."""
+    model = run.config.arm.model
+    count = len(model.joint_names)
+    figure.set_size_inches(_WIDTH, 1.3 * count + 0.8)
+    panels = list(figure.subplots(count, 1, sharex=True, squeeze=False)[:, 0])
+    for axes, name, torque, limit in zip(
+        panels, model.joint_names, run.series['effort'].T, model.effort_limit, strict=True
+    ):
+        axes.plot(run.series.time, torque, color=_COLOURS[0], linewidth=1.0, label='applied')
+        axes.axhline(limit, label='limit', **_BOUND)
+        axes.axhline(-limit, **_BOUND)
+        axes.set_ylim(-1.15 * limit, 1.15 * limit)
+        axes.set_ylabel(f'{name}\n[N m]')
+    figure.align_ylabels(panels)
+    _finish(figure, panels, run)
+
+
+def _error_axis(axes: Axes, label: str) -> None:
+    """Make the axis logarithmic; what is exactly zero lies on its lower edge."""
+    axes.set_yscale('log', nonpositive='clip')
+    axes.set_ylabel(label)
+    axes.set_ylim(bottom=_ROUND_OFF)
+    axes.yaxis.set_major_locator(LogLocator(numticks=8))
+
+
+def _envelope(error: Array) -> Array:
+    """Return the greatest value near each one: on a logarithmic axis noise would hide its size."""
+    padded = np.pad(error, _NEAR, mode='edge')
+    return sliding_window_view(padded, 2 * _NEAR + 1).max(axis=1)
+
+
+def _finish(figure: Figure, panels: Sequence[Axes], run: _Run) -> None:
+    """Mark the phases and the pushes, name them above, and put the legend below the panels."""
+    phases = list(run.parts)
+    for axes in panels:
+        axes.set_xlim(0.0, phases[-1].end)
+        for phase in phases[1::2]:
+            axes.axvspan(phase.start, phase.end, **_SHADE)
+        for push in (push for phase in phases for push in phase.pushes):
+            axes.axvspan(push.start, push.end, **_PUSHED)
+    for phase in phases:
+        _write_above(panels[0], phase.start, phase.end, phase.mode, height=12, fontsize=9)
+        for push in phase.pushes:
+            words = f'{push.force:g} N tool {"xyz"[push.axis]}'
+            _write_above(panels[0], push.start, push.end, words, height=2, fontsize=7)
+    panels[-1].set_xlabel('simulation time [s]')
+    handles, labels = panels[0].get_legend_handles_labels()
+    if 'limit' not in labels:
+        handles += [Line2D([], [], **_REFERENCE), Line2D([], [], **_BOUND)]
+        labels += ['reference', 'bound']
+    handles.append(Patch(**_PUSHED))
+    labels.append('pushed')
+    figure.legend(handles, labels, loc='outside lower center', ncols=10)
+
+
+def _write_above(
+    axes: Axes, start: float, end: float, words: str, *, height: float, fontsize: float
+) -> None:
+    """Write words above a span of time, some points above the panel."""
+    axes.annotate(
+        words,
+        ((start + end) / 2.0, 1.0),
+        xytext=(0.0, height),
+        xycoords=axes.get_xaxis_transform(),
+        textcoords='offset points',
+        ha='center',
+        va='bottom',
+        fontsize=fontsize,
+    )

@@ -1,0 +1,83 @@
+"""What the control laws promise, measured on the simulated arm in one process, without ROS.
+
+Each module measures some promises as metrics with bounds; `promises` lists them. `icir_control
+demo` shows them (`--acceptance`), and the tests hold the same functions against the same bounds.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+import numpy as np
+
+from icir_control.app.measurement import Metric
+from icir_control.app.promises import accuracy, compliance, goals, transitions
+from icir_control.errors import IcirError
+
+
+@dataclass(frozen=True)
+class Amount:
+    """How much of what is random is measured.
+
+    Attributes:
+        states: In which every two modes are switched.
+        goals: That are reached.
+        motions: Motions of 2 s while gains change.
+    """
+
+    states: int
+    goals: int
+    motions: int
+
+
+AMOUNTS: Final = {
+    'none': None,
+    'short': Amount(states=1, goals=24, motions=3),  # about half a minute
+    'full': Amount(states=4, goals=200, motions=30),  # as many as were promised
+}
+
+
+@dataclass(frozen=True)
+class Promise:
+    """One promise.
+
+    Attributes:
+        name: For the user.
+        measure: Gives its metrics; may take seconds.
+    """
+
+    name: str
+    measure: Callable[[], Iterable[Metric]]
+
+    def metrics(self) -> Iterator[Metric]:
+        """Yield the metrics; where an error ends them, one more that is out of bounds."""
+        try:
+            yield from self.measure()
+        except IcirError as error:
+            yield Metric(f'ended_early: {error}', np.nan, upper=1.0, lower=1.0)
+
+
+def promises(amount: Amount) -> tuple[Promise, ...]:
+    """Return all promises, in the order in which they are shown."""
+    return (
+        Promise('exact model', accuracy.exact_model),
+        Promise('late torque', accuracy.delayed),
+        Promise('observer cubic', partial(accuracy.observer_in_joint_space, 25.0)),
+        Promise(
+            'observer quintic', partial(accuracy.observer_in_joint_space, 40.0, accuracy.QUINTIC)
+        ),
+        Promise(
+            'observer noise',
+            partial(accuracy.observer_in_joint_space, 20.0, noise=accuracy.NOISE),
+        ),
+        Promise('observer down', accuracy.observer_in_task_space),
+        Promise('observer push', compliance.observer_under_push),
+        Promise('impedance', compliance.stiffness),
+        Promise('float', compliance.release),
+        Promise('switches', partial(transitions.switches, amount.states)),
+        Promise('goals', partial(goals.reached, amount.goals)),
+        Promise('refused goals', goals.refused),
+        Promise('changing gains', partial(transitions.changing_gains, amount.motions)),
+        Promise('seven joints', accuracy.null_space),
+    )

@@ -1,0 +1,129 @@
+"""The memory of a tick: what a law may see of it, and what the controller keeps for itself."""
+
+import numpy as np
+
+from icir_control.control.kernels.structs import JOINTS as n
+from icir_control.control.kernels.structs import Layout
+from icir_control.spatial import SE3
+
+TICK, PREPARE, SENSE, ACTUATE, ADVANCE, STEP = range(6)
+"""What a call of the compiled function does; see `kernels.tick.run`."""
+
+NO_PATH, JOINT_PATH, POSE_PATH = range(3)
+"""What the reference follows."""
+
+LONGEST_DELAY = 3
+"""Control periods from a command to its effect that a prediction can bridge."""
+
+TICK_LAYOUT = Layout(
+    {
+        'time': (),
+        'period': (),
+        'smallest_singular_value': (),
+        # The end effector and its reference.
+        'pose': (4, 3),
+        'twist': (6,),
+        'drift': (6,),
+        'pose_reference': (4, 3),
+        'twist_reference': (6,),
+        'frame_acceleration_reference': (6,),
+        'task_kp': (6,),
+        'task_kd': (6,),
+        'measured_wrench': (6,),
+        'wrench': (6,),
+        # The joints and their reference; q and v side by side.
+        'q': (n,),
+        'v': (n,),
+        'nle': (n,),
+        'position_reference': (n,),
+        'velocity_reference': (n,),
+        'acceleration_reference': (n,),
+        'joint_kp': (n,),
+        'joint_kd': (n,),
+        'jacobian': (6, n),
+        'M': (n, n),
+    }
+)
+"""What a law sees; `icir_control.control.law.Tick` says what each field is."""
+
+MEMORY_LAYOUT = Layout(
+    {
+        # The path, and how far along it the reference is.
+        'start_time': (),
+        'duration': (),
+        'path_time': (),
+        'path_rate': (),
+        'path_time_now': (),
+        'rate_now': (),
+        'speed_scale': (),
+        'pose_start': (4, 3),
+        'pose_coefficients': (6, 6),
+        'joint_coefficients': (n, 6),
+        # The joint reference: three positions, a period apart; the middle one is the tick's.
+        'reference_time': (),
+        'q_before': (n,),
+        'q_after': (n,),
+        # How the joints follow a pose path.
+        'singularity_threshold': (),
+        'singularity_damping': (),
+        'posture_rate': (),
+        'posture': (n,),
+        'off_path': (),
+        'reference_singular_value': (),
+        'reference_direction': (6,),
+        'lowest': (n,),
+        'highest': (n,),
+        'outcome': (6,),
+        # Limits of the arm.
+        'position_margin': (),
+        'effort_limit': (n,),
+        'torque_rate_limit': (n,),
+        'velocity_limit': (n,),
+        'acceleration_limit': (n,),
+        'lower_position_limit': (n,),
+        'upper_position_limit': (n,),
+        # What the model does not know.
+        'observer_gain': (),
+        'disturbance': (n,),
+        'compensation': (n,),
+        'disturbance_at_rest': (n,),
+        'measured_M': (n, n),
+        'measured_nle': (n,),
+        'measured_v': (n,),
+        'torque_applied': (n,),
+        'delayed_torque': (LONGEST_DELAY, n),
+        # The answer.
+        'singular_direction': (6,),
+        'effort_share': (),
+        'acceleration': (n,),
+        'torque_unsaturated': (n,),
+        'torque': (n,),
+    },
+    (
+        'operation',
+        'frame',
+        'path',
+        'joints_follow',
+        'needs_twist',
+        'tracks',
+        'limited',
+        'delay',
+        'observing',
+        'has_torque',
+        'rate_limited',
+        'law_function',
+        'law',
+        'follower',
+    ),
+)
+"""What the controller keeps from tick to tick."""
+
+
+def as_pose(placement: SE3) -> np.ndarray:
+    """Return a placement as the kernels have it: (4, 3), rows 0-2 rotation, row 3 position."""
+    return np.vstack([placement.rotation, placement.translation])
+
+
+def as_placement(pose: np.ndarray) -> SE3:
+    """Return the placement of a (4, 3) pose, on memory of its own."""
+    return SE3(pose[:3].copy(), pose[3].copy())

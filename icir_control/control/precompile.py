@@ -1,0 +1,85 @@
+"""Compiles what every session needs, before it is needed.
+
+`python -m icir_control.control.precompile` does so on two processors; what lies on disk already is
+left as it is. A node that finds nothing compiled has the laws compiled beside the control tick.
+"""
+
+import os
+import subprocess
+import sys
+import threading
+from typing import Self
+
+import yaml
+
+from icir_control.compiled import JIT_DISABLED
+from icir_control.control import Controller, ControllerConfig
+from icir_control.dynamics import load_urdf
+from icir_control.share import share_directory
+
+ROBOT = 'gen3_6dof'
+"""The robot whose laws are compiled; the machine code serves every arm."""
+
+LAWS_ONLY = '--laws'
+
+
+class LawCompiler:
+    """A process that compiles the package's laws, until it is done or no longer needed."""
+
+    def __init__(self) -> None:
+        """Start nothing yet."""
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+
+    def start(self) -> None:
+        """Start the process, unless it was started."""
+        if self._process is None:
+            # Isolated from the current directory; the pipe tells it when this process has ended.
+            command = [sys.executable, '-P', '-m', 'icir_control.control.precompile', LAWS_ONLY]
+            silent = subprocess.DEVNULL
+            self._process = subprocess.Popen(
+                command, stdin=subprocess.PIPE, stdout=silent, stderr=silent
+            )
+
+
+def shipped_controller() -> Controller:
+    """Return a controller of the robot that ships, with its parameters."""
+    share = share_directory()
+    model = load_urdf(share / 'urdf' / f'{ROBOT}.urdf')
+    content = yaml.safe_load((share / 'config' / f'{ROBOT}.yaml').read_text())
+    parameters = content['/**/controller']['ros__parameters']
+    del parameters['model']
+    return Controller(model, ControllerConfig.from_parameters(parameters, model))
+
+
+def main() -> None:
+    """Compile everything, or the laws alone."""
+    if JIT_DISABLED:
+        return
+    controller = shipped_controller()
+    if LAWS_ONLY in sys.argv:
+        threading.Thread(target=_end_with_parent, daemon=True).start()
+        controller.compile_laws()
+        return
+    with LawCompiler() as laws:
+        controller.warm_up(_print_progress, laws.start)
+
+
+def _print_progress(done: int, total: int, part: str) -> None:
+    print(f'compiling, {done + 1} of {total}: {part}', flush=True)
+
+
+def _end_with_parent() -> None:
+    sys.stdin.buffer.read()
+    os._exit(1)
+
+
+if __name__ == '__main__':
+    main()

@@ -1,0 +1,304 @@
+"""The text of a URDF, and the elements of it that the dynamics read, checked one by one.
+
+What passes has the structure and the numbers that `yourdfpy` takes for granted; every other file
+ends in a `ModelError` that names the element, its value and what would be valid.
+"""
+
+import os
+from collections.abc import Iterator, Sequence
+from math import isfinite, isnan
+from pathlib import Path
+from typing import Any
+
+from icir_control.dynamics.builder import NO_INERTIA
+from icir_control.errors import IcirError, ModelError
+from icir_control.share import PACKAGE, share_directory
+
+MAX_BYTES = 20_000_000
+"""The largest known descriptions of humanoids take a twentieth of this."""
+_SCHEME = 'package://'
+_LINK_PARTS = ('inertial',)
+_JOINT_PARTS = ('origin', 'parent', 'child', 'axis', 'limit', 'mimic')
+JOINT_TYPES = ('revolute', 'continuous', 'prismatic', 'fixed', 'planar', 'floating')
+_MOMENTS = ('ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz')
+
+
+def read_source(path_or_xml: str | Path, package_dirs: Sequence[str | Path]) -> tuple[str, bytes]:
+    """Return a label for messages, and the text.
+
+    Args:
+        path_or_xml: A path, a `package://name/path`, or XML text (which begins with `<`).
+        package_dirs: Folders that are packages, or hold packages.
+
+    Raises:
+        ModelError: There is no such file or package, it cannot be read, or it is too large.
+    """
+    if not isinstance(path_or_xml, str | os.PathLike):
+        kind = type(path_or_xml).__name__
+        raise ModelError(f'a robot description is a path or XML text, not {kind}')
+    if isinstance(path_or_xml, str) and path_or_xml.lstrip('\ufeff \t\r\n').startswith('<'):
+        text = path_or_xml.lstrip('\ufeff \t\r\n').encode('utf-8', errors='replace')
+        _check_size('the robot description', len(text))
+        return 'the robot description', text
+    name = os.fspath(path_or_xml)
+    path = resolve_package(name, package_dirs) if name.startswith(_SCHEME) else Path(name)
+    return str(path), _read(path)
+
+
+def _read(path: Path) -> bytes:
+    try:
+        if not path.is_file():
+            what = 'is not a regular file' if path.exists() else 'does not exist'
+            raise ModelError(f'robot description {str(path)!r} {what}; give the path of a URDF')
+        with path.open('rb') as file:
+            text = file.read(MAX_BYTES + 1)
+    except (OSError, ValueError) as error:
+        raise ModelError(f'robot description {str(path)!r} cannot be read: {error}') from None
+    _check_size(str(path), len(text))
+    return text
+
+
+def _check_size(label: str, size: int) -> None:
+    if size > MAX_BYTES:
+        raise ModelError(f'{label} is longer than {MAX_BYTES // 1_000_000} MB; no URDF needs that')
+
+
+def resolve_package(uri: str, package_dirs: Sequence[str | Path]) -> Path:
+    """Return the path of a `package://name/path`.
+
+    Looked for in `package_dirs`, in the ament index, and for this package in its own share folder.
+
+    Raises:
+        ModelError: No place holds it; the message lists the places.
+    """
+    package, _, inside = uri.removeprefix(_SCHEME).partition('/')
+    if not package or not inside:
+        raise ModelError(f'{uri!r} is not valid; expected {_SCHEME}<package>/<path of a file>')
+    places = list(_folders_of(package, package_dirs))
+    for folder in places:
+        if (folder / inside).is_file():
+            return folder / inside
+    looked = ', '.join(map(str, places)) or '(none)'
+    raise ModelError(f'{uri!r} is in none of the folders of package {package!r}: {looked}')
+
+
+def _folders_of(package: str, package_dirs: Sequence[str | Path]) -> Iterator[Path]:
+    if isinstance(package_dirs, str | os.PathLike):
+        package_dirs = [package_dirs]
+    for folder in map(Path, package_dirs):
+        yield folder / package
+        if folder.name == package:
+            yield folder
+    # The ament index is this variable: a list of prefixes.
+    for prefix in filter(None, os.environ.get('AMENT_PREFIX_PATH', '').split(os.pathsep)):
+        yield Path(prefix) / 'share' / package
+    if package == PACKAGE:
+        try:
+            yield share_directory()
+        except IcirError:
+            return
+
+
+def parse(label: str, text: bytes) -> Any:
+    """Return the checked `<robot>` element, reduced to what the dynamics read.
+
+    Raises:
+        ModelError: The text is not XML, or the XML is not a robot that can be built.
+    """
+    from lxml import etree
+
+    # External entities and DTDs stay unread, and libxml2 bounds depth, names and expansion.
+    parser = etree.XMLParser(
+        resolve_entities=False,
+        load_dtd=False,
+        no_network=True,
+        huge_tree=False,
+        remove_comments=True,
+        remove_pis=True,
+    )
+    try:
+        root = etree.fromstring(text, parser)
+    except (etree.XMLSyntaxError, ValueError) as error:
+        raise ModelError(f'{label} is not valid XML: {error}') from None
+    dtd = root.getroottree().docinfo.internalDTD
+    if dtd is not None and any(True for _ in dtd.iterentities()):
+        raise ModelError(f'{label} declares XML entities; write out what they stand for')
+    if _tag(root) != 'robot':
+        raise ModelError(f'{label} begins with <{_tag(root)}>; a URDF begins with <robot>')
+    return _Checker(label).robot(root, etree.Element('robot'))
+
+
+def _tag(element: Any) -> str:
+    """Return an element's name without the default namespace; others keep their prefix."""
+    name = element.tag if isinstance(element.tag, str) else ''
+    local = name.rpartition('}')[2]
+    return f'{element.prefix}:{local}' if element.prefix else local
+
+
+def _children(element: Any, tag: str) -> Iterator[Any]:
+    return (child for child in element if _tag(child) == tag)
+
+
+class _Checker:
+    """Copies the elements that are read, and refuses what cannot be built."""
+
+    def __init__(self, label: str) -> None:
+        self._label = label
+
+    def robot(self, source: Any, target: Any) -> Any:
+        """Copy a whole robot."""
+        target.set('name', source.get('name') or 'robot')
+        links = self._named(source, 'link')
+        joints = self._named(source, 'joint')
+        if not links:
+            hint = ''
+            if any(_tag(child).startswith('xacro:') for child in source.iter()):
+                hint = '; it is a xacro file: run `xacro` on it first'
+            raise ModelError(f'{self._label} has no <link>{hint}')
+        for name, link in links.items():
+            where = f'link {name!r}'
+            copy = self._copy(link, target, _LINK_PARTS)
+            for inertial in copy.iterfind('inertial'):
+                self._inertial(where, inertial)
+        for name, joint in joints.items():
+            self._joint(f'joint {name!r}', self._copy(joint, target, _JOINT_PARTS), links, joints)
+        for sensor in _children(source, 'sensor'):
+            self._sensor(sensor, target, links, joints)
+        return target
+
+    def _named(self, source: Any, tag: str) -> dict[str, Any]:
+        """Return the elements with a tag by name."""
+        found: dict[str, Any] = {}
+        for element in _children(source, tag):
+            name = element.get('name')
+            if not name:
+                self._fail(f'<{tag}> in line {element.sourceline}', 'has no name')
+            if name in found:
+                self._fail(f'{tag} {name!r}', 'occurs twice; names must be unique')
+            found[name] = element
+        return found
+
+    def _copy(self, source: Any, parent: Any, parts: Sequence[str]) -> Any:
+        """Copy an element with those of its children that are read, at most one of each."""
+        target = parent.makeelement(_tag(source), dict(source.attrib))
+        parent.append(target)
+        for part in parts:
+            found = list(_children(source, part))
+            if len(found) > 1:
+                where = f'{target.tag} {target.get("name")!r}'
+                self._fail(where, f'has {len(found)} elements <{part}>; expected at most one')
+            for child in found:
+                inner = [_tag(grandchild) for grandchild in child]
+                self._copy(child, target, tuple(dict.fromkeys(inner)))
+        return target
+
+    def _inertial(self, where: str, inertial: Any) -> None:
+        self._origin(f'{where}: <inertial>', inertial)
+        mass, inertia = inertial.find('mass'), inertial.find('inertia')
+        if mass is None or inertia is None:
+            self._fail(where, 'has an <inertial> without <mass> or <inertia>; expected both')
+        if self._number(where, mass, 'value') < 0.0:
+            self._fail(where, f"<mass> has value='{mass.get('value')}'; expected 0 or more")
+        values = {moment: self._number(where, inertia, moment) for moment in _MOMENTS}
+        for moment in ('ixx', 'iyy', 'izz'):
+            if values[moment] < -NO_INERTIA:
+                text = inertia.get(moment)
+                self._fail(where, f'<inertia> has {moment}={text!r}; expected 0 or more')
+
+    def _joint(
+        self, where: str, joint: Any, links: dict[str, Any], joints: dict[str, Any]
+    ) -> None:
+        kind = joint.get('type')
+        if kind not in JOINT_TYPES:
+            self._fail(where, f'has type={kind!r}; valid: {", ".join(JOINT_TYPES)}')
+        for end in ('parent', 'child'):
+            element = joint.find(end)
+            if element is None:
+                self._fail(where, f'has no <{end}>; expected <{end} link="..."/>')
+            self._link_of(where, element, links)
+        self._origin(where, joint)
+        axis = joint.find('axis')
+        if axis is not None and kind != 'fixed':
+            direction = self._numbers(where, axis, 'xyz', 3, default='1 0 0')
+            if not any(direction):
+                self._fail(where, f"<axis> has xyz='{axis.get('xyz')}'; it must not be zero")
+        self._limit(where, kind, joint.find('limit'))
+        mimic = joint.find('mimic')
+        if mimic is not None:
+            if mimic.get('joint') not in joints or mimic.get('joint') == joint.get('name'):
+                self._fail(where, f'<mimic> has joint={mimic.get("joint")!r}; no other joint '
+                           'has this name')  # fmt: skip
+            self._number(where, mimic, 'multiplier', default='1')
+            self._number(where, mimic, 'offset', default='0')
+
+    def _limit(self, where: str, kind: str, limit: Any) -> None:
+        if limit is None:
+            return
+        for name in ('effort', 'velocity'):
+            if self._bound(where, limit, name) < 0.0:
+                self._fail(where, f'<limit> has {name}={limit.get(name)!r}; expected 0 or more')
+        if kind in ('revolute', 'prismatic'):
+            lower, upper = (self._bound(where, limit, name) for name in ('lower', 'upper'))
+            if lower > upper:
+                shown = f'lower={limit.get("lower")!r} and upper={limit.get("upper")!r}'
+                self._fail(where, f'<limit> has {shown}; expected lower at most upper')
+
+    def _sensor(
+        self, sensor: Any, target: Any, links: dict[str, Any], joints: dict[str, Any]
+    ) -> None:
+        where = f'sensor {sensor.get("name")!r} in line {sensor.sourceline}'
+        copy = self._copy(sensor, target, ('parent', 'origin'))
+        parent = copy.find('parent')
+        if not sensor.get('name') or parent is None:
+            self._fail(where, 'lacks its name or <parent>; expected <parent link="..."/>')
+        if parent.get('joint') in joints and parent.get('link') is None:
+            # A force sensor in a joint: it sits where the joint's child does.
+            parent.set('link', joints[parent.get('joint')].find('child').get('link'))
+        self._link_of(where, parent, links)
+        self._origin(where, copy)
+
+    def _link_of(self, where: str, element: Any, links: dict[str, Any]) -> None:
+        link = element.get('link')
+        if link not in links:
+            shown = ', '.join(list(links)[:50])
+            self._fail(where, f'<{element.tag}> has link={link!r}, which is no link; '
+                       f'valid: {shown}')  # fmt: skip
+
+    def _origin(self, where: str, element: Any) -> None:
+        origin = element.find('origin')
+        if origin is not None:
+            self._numbers(where, origin, 'xyz', 3, default='0 0 0')
+            self._numbers(where, origin, 'rpy', 3, default='0 0 0')
+
+    def _number(self, where: str, element: Any, name: str, default: str | None = None) -> float:
+        return self._numbers(where, element, name, 1, default)[0]
+
+    def _numbers(
+        self, where: str, element: Any, name: str, count: int, default: str | None = None
+    ) -> list[float]:
+        """Return an attribute's finite numbers."""
+        text = element.get(name, default)
+        numbers = _floats(text)
+        if len(numbers) != count or not all(map(isfinite, numbers)):
+            what = 'a finite number' if count == 1 else f'{count} finite numbers'
+            self._fail(where, f'<{element.tag}> has {name}={text!r}; expected {what}')
+        return numbers
+
+    def _bound(self, where: str, limit: Any, name: str) -> float:
+        """Return an attribute of a limit, which may be infinite; 0 if it is not there."""
+        text = limit.get(name, '0')
+        numbers = _floats(text)
+        if len(numbers) != 1 or isnan(numbers[0]):
+            self._fail(where, f'<limit> has {name}={text!r}; expected a number')
+        return numbers[0]
+
+    def _fail(self, where: str, what: str) -> None:
+        raise ModelError(f'{self._label}: {where} {what}')
+
+
+def _floats(text: str | None) -> list[float]:
+    """Return the numbers in a text; none if one of its words is no number."""
+    try:
+        return [float(word) for word in (text or '').split()]
+    except ValueError:
+        return []

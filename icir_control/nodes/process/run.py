@@ -1,0 +1,179 @@
+"""A node as a process: its start, what it compiles, its end on request, and its exit status."""
+
+import gc
+import os
+import resource
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Protocol
+
+import rclpy
+from rclpy.node import Node
+from rclpy.signals import SignalHandlerOptions
+from rclpy.utilities import remove_ros_args
+
+from icir_control.errors import ConfigurationError, IcirError
+from icir_control.nodes.parameter_files import readable_parameters
+from icir_control.nodes.process.discovery import check_ports, configure_fast_dds
+from icir_control.nodes.process.stop_request import StopRequest
+
+INVALID = 2
+"""Exit status of a process that was given something that it cannot run with."""
+
+STOP_TIMEOUT = 1.5
+"""How long a node's start may go on after a request to stop [s of wall time]."""
+
+_FILES = 64  # that may be open; a running node has 22, and starting takes more
+_FAST_DDS = 'fastrtps'  # part of the middleware's name
+
+
+class NodeProcess(Protocol):
+    """What `run_node` runs."""
+
+    def run(self, stop: StopRequest) -> None:
+        """Run until `stop` is true."""
+
+    def close(self) -> None:
+        """Leave the graph."""
+
+
+@contextmanager
+def gc_off() -> Iterator[None]:
+    """Keep Python's garbage collector from running by itself, which takes as long as many ticks.
+
+    Objects that exist already are never examined again, so that a collection by hand is short.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+        gc.unfreeze()
+
+
+def run_node(
+    name: str, arguments: Sequence[str] | None, load: Callable[[], Callable[[], NodeProcess]]
+) -> int:
+    """Run a node from the start of ROS to its end.
+
+    Args:
+        name: What the process calls itself in an error message.
+        arguments: Command line arguments with the program's name, those of the process by default.
+        load: Imports and returns the node's class. Called after requests to stop are handled,
+            because the imports take a second.
+
+    Returns:
+        The exit status: 0 after a request to stop, 2 after an error in what was given, which is
+        then the last line on standard error.
+    """
+    stop = StopRequest(STOP_TIMEOUT)
+    try:
+        with stop:
+            _start_ros(list(sys.argv if arguments is None else arguments))
+            try:
+                # Imports leave next to no garbage: without collections they take a tenth less.
+                gc.disable()
+                kind = load()
+                gc.freeze()
+                gc.enable()
+                with closing(kind()) as node:
+                    node.run(stop)
+            finally:
+                stop.defer()
+                rclpy.try_shutdown()
+    except KeyboardInterrupt:
+        return 0
+    except (ImportError, RuntimeError):
+        # What an extension module or a compiler makes of the interruption.
+        if not stop.has_interrupted:
+            raise
+        return 0
+    except IcirError as error:
+        if stop.has_interrupted:
+            return 0
+        print(f'{name}: {" ".join(str(error).split())}', file=sys.stderr, flush=True)
+        return INVALID
+    return 0
+
+
+def join_graph(name: str) -> Node:
+    """Return a new node.
+
+    Args:
+        name: Its name.
+
+    Raises:
+        ConfigurationError: The middleware cannot start; the message is its own.
+    """
+    try:
+        return Node(name)
+    except RuntimeError as error:
+        raise ConfigurationError(f'cannot join the ROS graph: {_message_of(error)}') from error
+
+
+def init_ros(arguments: Sequence[str] = ()) -> None:
+    """Initialise ROS as every process of ours does.
+
+    Args:
+        arguments: Command line arguments with the program's name.
+    """
+    if _FAST_DDS in rclpy.get_rmw_implementation_identifier():
+        configure_fast_dds()
+    # Without signal handlers of ROS: a shutdown by one of them makes a wait fail half way.
+    rclpy.init(
+        args=[*arguments, *_log_arguments()], signal_handler_options=SignalHandlerOptions.NO
+    )
+
+
+def _log_arguments() -> list[str]:
+    """Return the arguments that switch log files off where they cannot be written.
+
+    ROS would not start.
+    """
+    home = os.environ.get('ROS_HOME') or '~/.ros'
+    folder = Path(os.environ.get('ROS_LOG_DIR') or f'{home}/log').expanduser()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        is_writable = os.access(folder, os.W_OK)
+    except OSError:
+        is_writable = False
+    if is_writable:
+        return []
+    print(f'no log files: {folder} cannot be written to', file=sys.stderr, flush=True)
+    return ['--ros-args', '--disable-external-lib-logs']
+
+
+def _start_ros(arguments: list[str]) -> None:
+    """Initialise ROS without signal handlers of its own.
+
+    Raises:
+        ConfigurationError: ROS does not understand the arguments, or would ignore some, or this
+            process may not open what it needs, or the domain has no room for it.
+    """
+    files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if 0 <= files < _FILES:  # negative: no limit
+        raise ConfigurationError(
+            f'only {files} files and sockets may be open; a node needs {_FILES} (see ulimit -n)'
+        )
+    with readable_parameters(arguments) as readable:
+        try:
+            ignored = remove_ros_args(readable)[1:]
+            if ignored:
+                raise ConfigurationError(
+                    f'unknown arguments {" ".join(ignored)}; expected --ros-args and what ROS'
+                    ' takes after it, such as --params-file FILE or -p NAME:=VALUE'
+                )
+            init_ros(readable)
+        except (RuntimeError, ValueError) as error:
+            raise ConfigurationError(_message_of(error)) from error
+    if _FAST_DDS in rclpy.get_rmw_implementation_identifier():
+        check_ports(rclpy.get_default_context().get_domain_id())
+
+
+def _message_of(error: Exception) -> str:
+    """Return the message of an error of ROS, without the source line that follows it."""
+    return str(error).partition(', at /')[0]

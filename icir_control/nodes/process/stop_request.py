@@ -1,0 +1,78 @@
+"""Requests to end a process: signals that interrupt its start, and that are noted once it runs.
+
+It imports next to nothing, so that signals are handled before anything slow begins.
+"""
+
+import os
+import signal
+import sys
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
+
+class StopRequest:
+    """Whether this process was asked to end: Ctrl-C, SIGTERM, a closed terminal.
+
+    A context manager, for the main thread. While the process starts, a request raises
+    KeyboardInterrupt; after `defer` it is only noted, so that a loop ends at a point of its own
+    choice, with its ROS entities still valid.
+
+    Attributes:
+        has_interrupted: Whether a request came while the process started.
+    """
+
+    _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+    def __init__(self, timeout: float | None = None) -> None:
+        """Start without a request.
+
+        Args:
+            timeout: How long a start may go on after a request [s], in case a compiler discards
+                the exception; then the process ends at once, with status 0. None: for ever.
+        """
+        self.has_interrupted = False
+        self._timeout = timeout
+        self._is_requested = False
+        self._interrupts = True
+        self._handlers: dict[signal.Signals, Any] = {}
+        self._report: Callable[[sys.UnraisableHookArgs], object] = sys.unraisablehook
+
+    def __bool__(self) -> bool:
+        """Return whether the process was asked to end."""
+        return self._is_requested
+
+    def __enter__(self) -> 'StopRequest':
+        """Take the signals over."""
+        for number in self._SIGNALS:
+            self._handlers[number] = signal.signal(number, self._handle)
+        self._report = sys.unraisablehook
+        sys.unraisablehook = self._report_others
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Give the signals back."""
+        self.defer()
+        sys.unraisablehook = self._report
+        for number, handler in self._handlers.items():
+            signal.signal(number, handler)
+
+    def defer(self) -> None:
+        """From now on only note a request."""
+        self._interrupts = False
+        if self.has_interrupted and self._timeout is not None:
+            signal.setitimer(signal.ITIMER_REAL, 0.0)
+
+    def _report_others(self, lost: 'sys.UnraisableHookArgs') -> None:
+        """Do not report an interruption in a callback, where Python cannot raise it."""
+        if not (self.has_interrupted and issubclass(lost.exc_type, KeyboardInterrupt)):
+            self._report(lost)
+
+    def _handle(self, number: int, frame: FrameType | None) -> None:
+        self._is_requested = True
+        if self._interrupts:
+            self.has_interrupted = True
+            if self._timeout is not None:
+                signal.signal(signal.SIGALRM, lambda number, frame: os._exit(0))
+                signal.setitimer(signal.ITIMER_REAL, self._timeout)
+            raise KeyboardInterrupt

@@ -1,0 +1,269 @@
+"""Trajectories between two states of rest or motion: of the joints, and of a frame in SE(3)."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from icir_control.errors import InvalidValueError, UnknownNameError
+from icir_control.spatial import SE3, Motion, log3
+from icir_control.trajectory import kernels
+
+Profile = Callable[[ArrayLike, ArrayLike, ArrayLike, float], NDArray[np.float64]]
+"""From a moving start to rest at a goal.
+
+Args:
+    start: (n,) position at s = 0.
+    velocity: (n,) velocity at s = 0.
+    goal: (n,) position at s = T.
+    duration: T [s], above 0.
+
+Returns:
+    (n, 6): the coefficient of s^k in column k.
+
+Raises:
+    InvalidValueError: A duration that is not a positive number, or arrays that do not match.
+"""
+
+
+def cubic(
+    start: ArrayLike, velocity: ArrayLike, goal: ArrayLike, duration: float
+) -> NDArray[np.float64]:
+    """Return the cubic, a `Profile`: the tutorial's, slide "Joint space position control".
+
+    x(s) = x_0 + v_0 s + (3 d / T^2 - 2 v_0 / T) s^2 - (2 d / T^3 - v_0 / T^2) s^3, d = x_f - x_0.
+    """
+    x0, v0, d = _checked(start, velocity, goal, duration)
+    T = duration
+    return _rows(x0, v0, 3.0 * d / T**2 - 2.0 * v0 / T, -2.0 * d / T**3 + v0 / T**2)
+
+
+def quintic(
+    start: ArrayLike, velocity: ArrayLike, goal: ArrayLike, duration: float
+) -> NDArray[np.float64]:
+    """Return the quintic, a `Profile` whose ends do not accelerate.
+
+    Six conditions on six coefficients (Lynch & Park, Modern Robotics, section 9.2.2.2), here with
+    a start that may move. Its peak velocity is 15/8 d/T, a cubic's 3/2 d/T.
+    """
+    x0, v0, d = _checked(start, velocity, goal, duration)
+    T = duration
+    return _rows(
+        x0,
+        v0,
+        np.zeros_like(x0),
+        10.0 * d / T**3 - 6.0 * v0 / T**2,
+        -15.0 * d / T**4 + 8.0 * v0 / T**3,
+        6.0 * d / T**5 - 3.0 * v0 / T**4,
+    )
+
+
+def stop(start: ArrayLike, velocity: ArrayLike, duration: float) -> NDArray[np.float64]:
+    """Return the way in which a motion comes to rest, without a jump of acceleration.
+
+    The velocity falls as v(s) = v_0 (1 - 3 u^2 + 2 u^3), u = s / T; the way is v_0 T / 2.
+
+    Args:
+        start: (n,) position at s = 0.
+        velocity: (n,) velocity at s = 0.
+        duration: T [s], above 0.
+
+    Returns:
+        (n, 6): the coefficient of s^k in column k.
+
+    Raises:
+        InvalidValueError: A duration that is not a positive number.
+    """
+    x0, v0, _ = _checked(start, velocity, start, duration)
+    T = duration
+    return _rows(x0, v0, np.zeros_like(x0), -v0 / T**2, v0 / (2.0 * T**3))
+
+
+PROFILES: dict[str, Profile] = {'cubic': cubic, 'quintic': quintic}
+"""The shapes that a mode may choose."""
+
+
+def find_profile(name: str) -> Profile:
+    """Return the profile of a name.
+
+    Raises:
+        UnknownNameError: A profile that does not exist.
+    """
+    if name not in PROFILES:
+        raise UnknownNameError('profile', name, PROFILES)
+    return PROFILES[name]
+
+
+def _rows(*powers: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return (n, 6) coefficients of the given powers, each (n,), from s^0 on; the others are 0."""
+    coefficients = np.zeros((len(powers[0]), 6))
+    coefficients[:, : len(powers)] = np.transpose(powers)
+    return coefficients
+
+
+def _checked(
+    start: ArrayLike, velocity: ArrayLike, goal: ArrayLike, duration: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    if not (np.isfinite(duration) and duration > 0.0):
+        raise InvalidValueError('duration', duration, 'a number of seconds above 0')
+    x0 = np.atleast_1d(np.asarray(start, dtype=float))
+    v0 = np.atleast_1d(np.asarray(velocity, dtype=float))
+    x1 = np.atleast_1d(np.asarray(goal, dtype=float))
+    for name, x in (('start', x0), ('velocity', v0), ('goal', x1)):
+        if x.shape != x0.shape or x.ndim != 1 or not np.isfinite(x).all():
+            raise InvalidValueError(name, x, f'{len(x0)} finite numbers')
+    return x0, v0, x1 - x0
+
+
+@dataclass(frozen=True)
+class JointTrajectory:
+    """Joint positions as polynomials of time.
+
+    Attributes:
+        start_time: [s].
+        duration: [s].
+        coefficients: (nv, 6), of powers of the time since the start.
+    """
+
+    start_time: float
+    duration: float
+    coefficients: NDArray[np.float64]
+
+    @classmethod
+    def to_rest(
+        cls,
+        start_time: float,
+        duration: float,
+        start: ArrayLike,
+        velocity: ArrayLike,
+        goal: ArrayLike,
+        *,
+        profile: str = 'cubic',
+    ) -> Self:
+        """Plan a motion from a (moving) start to rest at a goal.
+
+        Args:
+            start_time: [s].
+            duration: [s], above 0.
+            start: (nv,) [rad or m].
+            velocity: (nv,) at the start [rad/s or m/s].
+            goal: (nv,) [rad or m].
+            profile: `cubic` or `quintic`.
+
+        Raises:
+            UnknownNameError: A profile that does not exist.
+            InvalidValueError: A duration that is not positive, or arrays that do not match.
+        """
+        return cls(start_time, duration, find_profile(profile)(start, velocity, goal, duration))
+
+    def position(self, time: float) -> NDArray[np.float64]:
+        """Return q(t), (nv,) [rad or m]; before the start extrapolated, after the end at rest."""
+        q = np.empty(len(self.coefficients))
+        kernels.polynomial_at(self.coefficients, self.duration, time - self.start_time, q)
+        return q
+
+    def sample(
+        self, time: float
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+        """Return position, velocity and acceleration at a time, each (nv,)."""
+        elapsed = time - self.start_time
+        v = np.empty(len(self.coefficients))
+        a = np.empty(len(self.coefficients))
+        kernels.polynomial_rates_at(self.coefficients, self.duration, elapsed, v, a)
+        return self.position(time), v, a
+
+
+@dataclass(frozen=True)
+class SE3Trajectory:
+    """Placement of a frame as a function of time: p(s), R(s) = R_0 exp(phi(s)).
+
+    Straight in translation, about one axis in rotation.
+    For a start at rest this is the tutorial's SE3Cubic: phi(s) = tau(s) log(R_0^T R_f), with tau
+    the cubic from 0 to 1. A start that moves gives phi its first velocity.
+
+    Attributes:
+        start_time: [s].
+        duration: [s].
+        start: Placement at the start, T_world_frame.
+        coefficients: (6, 6), rows 0-2 of p in world axes [m], rows 3-5 of phi [rad].
+    """
+
+    start_time: float
+    duration: float
+    start: SE3
+    coefficients: NDArray[np.float64]
+
+    @classmethod
+    def to_rest(
+        cls,
+        start_time: float,
+        duration: float,
+        start: SE3,
+        twist: Motion,
+        goal: SE3,
+        *,
+        profile: str = 'cubic',
+    ) -> Self:
+        """Plan a motion from a (moving) start to rest at a goal.
+
+        Args:
+            start_time: [s].
+            duration: [s], above 0.
+            start: T_world_frame at the start.
+            twist: Of the frame at the start, in its own (LOCAL) axes [m/s, rad/s].
+            goal: T_world_frame at the end.
+            profile: `cubic` or `quintic`.
+
+        Raises:
+            UnknownNameError: A profile that does not exist.
+            InvalidValueError: A duration that is not positive.
+        """
+        turn = log3(start.rotation.T @ goal.rotation)
+        return cls(
+            start_time,
+            duration,
+            start,
+            find_profile(profile)(
+                np.concatenate([start.translation, np.zeros(3)]),
+                _first_rate(start, twist),
+                np.concatenate([goal.translation, turn]),
+                duration,
+            ),
+        )
+
+    @classmethod
+    def to_stop(cls, start_time: float, duration: float, start: SE3, twist: Motion) -> Self:
+        """Plan how a moving frame comes to rest where it may.
+
+        Args:
+            start_time: [s].
+            duration: [s], above 0.
+            start: T_world_frame at the start.
+            twist: Of the frame at the start, LOCAL [m/s, rad/s].
+        """
+        x = np.concatenate([start.translation, np.zeros(3)])
+        return cls(start_time, duration, start, stop(x, _first_rate(start, twist), duration))
+
+    def placement(self, time: float) -> SE3:
+        """Return T_world_frame at a time; before the start extrapolated, after the end at rest."""
+        start = np.vstack([self.start.rotation, self.start.translation])
+        pose = np.empty((4, 3))
+        elapsed = time - self.start_time
+        kernels.pose_at(start, self.coefficients, self.duration, elapsed, pose)
+        return SE3(pose[:3], pose[3])
+
+    def sample(self, time: float) -> tuple[SE3, Motion, Motion]:
+        """Return the placement, the twist and the classical acceleration, both LOCAL."""
+        elapsed = time - self.start_time
+        placement = self.placement(time)
+        pose = np.vstack([placement.rotation, placement.translation])
+        twist, acceleration = np.empty(6), np.empty(6)
+        kernels.pose_rates_at(pose, self.coefficients, self.duration, elapsed, twist, acceleration)
+        return placement, Motion(twist[:3], twist[3:]), Motion(acceleration[:3], acceleration[3:])
+
+
+def _first_rate(start: SE3, twist: Motion) -> NDArray[np.float64]:
+    """Return p' in world axes and phi' at phi = 0, where the right Jacobian is the identity."""
+    return np.concatenate([start.rotation @ twist.linear, twist.angular])

@@ -1,0 +1,169 @@
+"""How Python's values reach a compiled kernel: read as they are, or refused."""
+
+import os
+import subprocess
+import sys
+from enum import IntEnum
+
+import numpy as np
+import pytest
+
+from icir_control.compiled import JIT_DISABLED
+from icir_control.dynamics.kernels import CheckedKernel
+
+
+class Level(IntEnum):
+    HIGH = 7
+
+
+@CheckedKernel
+def weigh(vector, table, number, out):
+    for i in range(table.shape[0]):
+        out[i] = 0.0
+        for j in range(table.shape[1]):
+            out[i] += table[i, j] * vector[j]
+    return number + vector.size
+
+
+@pytest.fixture(scope='module')
+def call():
+    """The kernel as Python calls it, compiled."""
+    weigh.run(np.zeros(1), np.zeros((1, 1)), 0, np.zeros(1))
+    return weigh.call
+
+
+@pytest.mark.parametrize('shape', [(0, 0), (0, 3), (3, 0), (1, 1), (1, 4), (4, 1), (2, 3)])
+def test_arrays_are_read_where_they_lie(call, shape):
+    rng = np.random.default_rng(0)
+    for whole in (rng.normal(size=shape), rng.normal(size=(3, *shape))[1], np.zeros(shape)[...]):
+        vector, out = rng.normal(size=shape[1] + 4)[2:-2], np.full(shape[0] + 2, np.nan)
+        assert call(vector, whole, 5, out[1:-1]) == 5 + shape[1]
+        assert np.isnan(out[[0, -1]]).all()
+        assert np.allclose(out[1:-1], whole @ vector, rtol=0.0, atol=1e-14)
+
+
+def test_strides_of_length_one_do_not_count(call):
+    out, column = np.zeros(2), np.array([[3.0, 4.0], [9.0, 9.0]])[:1].T
+    assert column.strides == (8, 16)
+    assert call(np.full(1, 2.0), column, 0, out) == 1
+    assert out.tolist() == [6.0, 8.0]
+
+
+def misaligned(size):
+    return np.zeros(8 * size + 1, dtype=np.uint8)[1:].view(float)
+
+
+def read_only(size):
+    array = np.zeros(size)
+    array.flags.writeable = False
+    return array
+
+
+NO_VECTORS = {
+    'list': [0.0, 0.0],
+    'number': 0.0,
+    'nothing': None,
+    'text': 'no array at all, but as long as one is in memory: ' * 9,
+    'memory': memoryview(np.zeros(2)),
+    'scalar': np.float64(0.0),
+    'without dimensions': np.zeros(()),
+    'table': np.zeros((2, 2)),
+    'cube': np.zeros((2, 2, 2)),
+    'integers': np.zeros(2, dtype=np.int64),
+    'single precision': np.zeros(2, dtype=np.float32),
+    'complex': np.zeros(2, dtype=complex),
+    'record': np.zeros(2, dtype=[('x', float)]),
+    'other byte order': np.zeros(2, dtype=np.dtype(float).newbyteorder()),
+    'strided': np.zeros(4)[::2],
+    'backwards': np.zeros(2)[::-1],
+    'read-only': read_only(2),
+    'misaligned': misaligned(2),
+    'subclass': np.zeros(2).view(np.recarray),
+}
+
+
+@pytest.mark.parametrize('bad', NO_VECTORS.values(), ids=NO_VECTORS)
+def test_what_is_no_plain_vector_is_refused(call, bad):
+    vector, table, out = np.ones(2), np.ones((2, 2)), np.full(2, 8.0)
+    for arguments in ((bad, table, 1, out), (vector, table, 1, bad)):
+        with pytest.raises(TypeError):
+            call(*arguments)
+    assert out.tolist() == [8.0, 8.0]
+    assert call(vector, table, 1, out) == 3
+
+
+@pytest.mark.parametrize('bad', [np.zeros(4), np.zeros((3, 2)).T, np.zeros((2, 2, 1))])
+def test_what_is_no_plain_table_is_refused(call, bad):
+    with pytest.raises(TypeError):
+        call(np.ones(2), bad, 1, np.ones(2))
+
+
+def test_whole_numbers_are_what_python_takes_for_an_index(call):
+    rest = np.ones(2), np.ones((2, 2))
+    for number in (0, -3, 2**40, np.int64(4), np.int8(-5), np.uint16(6), Level.HIGH, True):
+        assert call(*rest, number, np.ones(2)) == int(number) + 2
+    for bad in (1.0, '1', None, np.float64(1.0), np.ones(1), [1]):
+        with pytest.raises(TypeError):
+            call(*rest, bad, np.ones(2))
+
+
+@pytest.mark.skipif(JIT_DISABLED, reason='Python has numbers of any size')
+def test_numbers_beyond_64_bits_are_refused(call):
+    for bad in (2**63, -(2**63) - 1):
+        with pytest.raises(OverflowError):
+            call(np.ones(2), np.ones((2, 2)), bad, np.ones(2))
+
+
+def test_a_wrong_number_of_arguments_is_refused(call):
+    for count in (0, 3, 5):
+        with pytest.raises(TypeError):
+            call(*[np.ones(2)] * count)
+
+
+def test_arguments_are_borrowed(call):
+    arguments = np.ones(2), np.ones((2, 2)), 12345678, np.ones(2)
+    refused = *arguments[:3], [1.0]
+    before = [sys.getrefcount(argument) for argument in (*arguments, *refused, np.ndarray)]
+    for _ in range(1000):
+        call(*arguments)
+        with pytest.raises(TypeError):
+            call(*refused)
+    after = [sys.getrefcount(argument) for argument in (*arguments, *refused, np.ndarray)]
+    # What pytest keeps of the last error may hold a few.
+    assert max(np.subtract(after, before)) < 10
+
+
+def test_nothing_is_compiled_by_the_way():
+    entry = CheckedKernel(weigh._function if JIT_DISABLED else weigh._function.py_func)
+    with pytest.raises(TypeError, match='not compiled'):
+        entry.call(np.ones(2), np.ones((2, 2)), 1, np.ones(2))
+    with pytest.raises(TypeError):
+        entry.run([1.0], np.ones((2, 2)), 1, np.ones(2))
+
+
+FIRST_RESULT = """
+from icir_control.dynamics import ModelBuilder, forward_kinematics, frame_placement
+from icir_control.spatial import Inertia
+body = Inertia(1.0, (0.0, 0.0, 0.0), [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
+model = ModelBuilder().add_joint('wheel', 'continuous').add_body('tyre', 'wheel', body).build()
+data = model.create_data()
+forward_kinematics(model, data, [0.3])
+print(frame_placement(model, data, 1).rotation.tolist())
+"""
+
+
+@pytest.mark.skipif(JIT_DISABLED, reason='nothing is compiled')
+def test_checked_kernels_are_kept_on_disk(tmp_path):
+    environment = os.environ | {'NUMBA_CACHE_DIR': str(tmp_path)}
+
+    def run():
+        command = [sys.executable, '-c', FIRST_RESULT]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True)
+        assert not done.stderr
+        files = {path: path.stat().st_mtime_ns for path in tmp_path.rglob('*.nb*')}
+        return done.stdout, files
+
+    first, again = run(), run()
+    assert first == again
+    names = {path.name.partition('-')[0] for path in again[1]}
+    assert {'forward.placements', 'frames.frame_pose'} <= names
