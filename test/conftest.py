@@ -1,12 +1,20 @@
 """Fixtures that several test files share, and in which order tests run."""
 
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import settings
+
+# A shell that starts the tests in the background lets them ignore these signals, and with them
+# every process that they start and mean to stop by one.
+for number in (signal.SIGINT, signal.SIGHUP):
+    if signal.getsignal(number) is signal.SIG_IGN:
+        handler = signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL
+        signal.signal(number, handler)
 
 # A first call compiles: no deadline. Seeds are printed, and CI takes the same cases every time.
 settings.register_profile('icir', deadline=None, print_blob=True)

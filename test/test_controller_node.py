@@ -274,9 +274,12 @@ def test_the_outcome_of_each_request_is_published(source):
         DiagnosticStatus, 'controller/motion_status', outcomes.append, LATCHED
     )
 
-    def outcome(request: str) -> tuple[bytes, str, dict[str, str]]:
+    def outcome(request: str, stamp: str = '') -> tuple[bytes, str, dict[str, str]]:
+        # The topic is latched: the stamp tells the answer from that of an earlier test's target.
+        wanted = [request, stamp]
+
         def found() -> list[DiagnosticStatus]:
-            return [one for one in outcomes if one.values and one.values[0].value == request]
+            return [one for one in outcomes if [v.value for v in one.values[:2]] == wanted]
 
         source.observer.spin_until(found, what=f'the outcome of {request}')
         status = found()[-1]
@@ -296,7 +299,7 @@ def test_the_outcome_of_each_request_is_published(source):
     target.header.frame_id = 'world'
     target.header.stamp.sec, target.header.stamp.nanosec = 12, 34
     publisher.publish(target)
-    level, message, values = outcome('target pose')
+    level, message, values = outcome('target pose', '12.000000034')
     assert level == DiagnosticStatus.WARN
     assert "header.frame_id = 'world'" in message
     assert (values['stamp'], values['outcome']) == ('12.000000034', 'refused')
