@@ -2,29 +2,30 @@
 
 import sys
 import xml.etree.ElementTree as ET
+from collections import Counter
 
-LISTED = 20
 
+def run_in(file: str) -> Counter[str]:
+    """Return how many cases of each test ran, neither skipped nor left out.
 
-def run_in(file: str) -> set[str]:
-    """Return the tests that ran, neither skipped nor left out."""
+    Versions of pytest name the cases of a test differently; they are counted.
+    """
     cases = ET.parse(file).iter('testcase')
-    return {
-        f'{case.get("classname", "").removeprefix("icir_control.")}::{case.get("name")}'
+    return Counter(
+        f'{case.get("classname", "").removeprefix("icir_control.")}::'
+        + case.get('name', '').partition('[')[0]
         for case in cases
         if case.find('skipped') is None
-    }
+    )
 
 
 def main(expected_file: str, file: str) -> int:
     """Say how many tests ran in both; 1 where the second run lacks some, or has none."""
     expected, found = run_in(expected_file), run_in(file)
-    missing = sorted(expected - found)
-    print(f'{len(found)} tests ran in {file}, {len(expected)} in {expected_file}')
-    for name in missing[:LISTED]:
-        print(f'did not run: {name}')
-    if len(missing) > LISTED:
-        print(f'and {len(missing) - LISTED} more')
+    missing = expected - found
+    print(f'{found.total()} tests ran in {file}, {expected.total()} in {expected_file}')
+    for name, count in sorted(missing.items()):
+        print(f'did not run: {name}, {count} of {expected[name]}')
     return int(bool(missing) or not found)
 
 
