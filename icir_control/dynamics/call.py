@@ -69,9 +69,9 @@ def run_carefully(kernel: CheckedKernel, model: Model, buffer: Array, *arguments
     """Convert and check the arguments of a checked kernel, compile it if need be, and run it.
 
     Args:
-        kernel: A kernel of (buffer, vectors, out) that returns 0, or which vector is wrong, or -k
-            if row k has no inertia to move. Its parameters have the names that errors name;
-            those of configurations begin with q.
+        kernel: A kernel of (buffer, vectors, out) that returns 0, or -k if row k has no inertia
+            to move, or above 0 what is wrong; see `kernels.checked`. Its parameters have the names
+            that errors name; those of configurations begin with q.
         model: The model.
         buffer: The buffer of its data.
         arguments: The vectors, and what the kernel writes as `out`.
