@@ -1,6 +1,7 @@
 """Checked, read-only arrays: what the immutable values are made of."""
 
-from math import isfinite
+from collections.abc import Callable
+from math import isfinite, nan
 from typing import Any, TypeVar
 
 import numpy as np
@@ -37,10 +38,17 @@ def checked_scalar(name: str, value: Any) -> float:
     try:
         number = float(value)
     except (TypeError, ValueError):
-        raise InvalidValueError(name, value, 'a finite number') from None
+        number = nan
     if not isfinite(number):
         raise InvalidValueError(name, value, 'a finite number')
     return number
+
+
+def filled(kernel: Callable[[Array, Array], None], argument: Array, *shape: int) -> Array:
+    """Return what a compiled kernel writes into its last argument, in a fresh array."""
+    out = np.empty(shape)
+    kernel(argument, out)
+    return out
 
 
 def freeze(array: AnyArray) -> AnyArray:
