@@ -11,12 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from icir_control.dynamics.builder import NO_INERTIA
-from icir_control.errors import IcirError, ModelError
-from icir_control.share import PACKAGE, share_directory
+from icir_control.errors import ModelError
+from icir_control.share import SCHEME, package_folders
 
 MAX_BYTES = 20_000_000
 """The largest known descriptions of humanoids take a twentieth of this."""
-_SCHEME = 'package://'
 _LINK_PARTS = ('inertial',)
 _JOINT_PARTS = ('origin', 'parent', 'child', 'axis', 'limit', 'mimic')
 JOINT_TYPES = ('revolute', 'continuous', 'prismatic', 'fixed', 'planar', 'floating')
@@ -41,7 +40,7 @@ def read_source(path_or_xml: str | Path, package_dirs: Sequence[str | Path]) -> 
         _check_size('the robot description', len(text))
         return 'the robot description', text
     name = os.fspath(path_or_xml)
-    path = resolve_package(name, package_dirs) if name.startswith(_SCHEME) else Path(name)
+    path = resolve_package(name, package_dirs) if name.startswith(SCHEME) else Path(name)
     return str(path), _read(path)
 
 
@@ -71,9 +70,9 @@ def resolve_package(uri: str, package_dirs: Sequence[str | Path]) -> Path:
     Raises:
         ModelError: No place holds it; the message lists the places.
     """
-    package, _, inside = uri.removeprefix(_SCHEME).partition('/')
+    package, _, inside = uri.removeprefix(SCHEME).partition('/')
     if not package or not inside:
-        raise ModelError(f'{uri!r} is not valid; expected {_SCHEME}<package>/<path of a file>')
+        raise ModelError(f'{uri!r} is not valid; expected {SCHEME}<package>/<path of a file>')
     places = list(_folders_of(package, package_dirs))
     for folder in places:
         if (folder / inside).is_file():
@@ -89,14 +88,7 @@ def _folders_of(package: str, package_dirs: Sequence[str | Path]) -> Iterator[Pa
         yield folder / package
         if folder.name == package:
             yield folder
-    # The ament index is this variable: a list of prefixes.
-    for prefix in filter(None, os.environ.get('AMENT_PREFIX_PATH', '').split(os.pathsep)):
-        yield Path(prefix) / 'share' / package
-    if package == PACKAGE:
-        try:
-            yield share_directory()
-        except IcirError:
-            return
+    yield from package_folders(package)
 
 
 def parse(label: str, text: bytes) -> Any:

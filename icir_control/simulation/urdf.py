@@ -7,6 +7,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlparse
 
 from icir_control.errors import ModelError
+from icir_control.share import package_folders
 
 JOINT_TYPES = ('revolute', 'continuous', 'prismatic', 'fixed')
 
@@ -189,17 +190,13 @@ def _shapes(
 def _find_mesh(uri: str, folder: Path) -> Path | str:
     """Return the file behind a mesh's URI, or the reason why there is none."""
     parts = urlparse(uri)
+    inside = unquote(parts.path)
     if Path(parts.path).suffix.lower() not in _MESH_SUFFIXES:
         return f'MuJoCo reads {" and ".join(_MESH_SUFFIXES)} alone'
     if parts.scheme == 'package':
-        candidates = [share / unquote(parts.path).lstrip('/') for share in _shares(parts.netloc)]
+        candidates = [share / inside.lstrip('/') for share in package_folders(parts.netloc)]
         missing = f'package {parts.netloc!r} is not on AMENT_PREFIX_PATH, or lacks the file'
     else:
-        candidates = [folder / unquote(parts.path)]
+        candidates = [folder / inside]
         missing = 'no such file'
     return next((path.resolve() for path in candidates if path.is_file()), missing)
-
-
-def _shares(package: str) -> list[Path]:
-    prefixes = os.environ.get('AMENT_PREFIX_PATH', '').split(os.pathsep)
-    return [Path(prefix) / 'share' / package for prefix in prefixes if prefix]
