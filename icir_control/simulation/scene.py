@@ -1,6 +1,4 @@
-"""The scene: the robot of a URDF with motors, on a floor, in a light, before a camera."""
-
-import math
+"""The scene: the robot of a URDF with motors, on a floor, in a light."""
 
 import mujoco
 import numpy as np
@@ -10,7 +8,6 @@ from icir_control.errors import ModelError
 from icir_control.simulation.urdf import Urdf
 
 FLOOR = 'floor'
-CAMERA = 'overview'
 
 # Geom groups as MuJoCo's viewers show them: 0 to 2 are seen, 3 is hidden.
 _GROUP_VISUAL = 2
@@ -18,8 +15,6 @@ _GROUP_COLLISION = 3
 
 # A robot that stands on the floor reaches this far below it by rounding alone [m].
 _ON_THE_FLOOR = 1e-6
-
-_AZIMUTH, _ELEVATION = 135.0, -18.0
 
 
 def build_scene(
@@ -155,7 +150,7 @@ def _rigid_groups(description: Urdf) -> dict[str, str]:
 
 
 def _add_surroundings(spec: mujoco.MjSpec, extent: float, center: list[float]) -> None:
-    """Add sky, floor, light and camera, sized by the robot.
+    """Add sky, floor and light, sized by the robot.
 
     Args:
         spec: The scene.
@@ -199,7 +194,6 @@ def _add_surroundings(spec: mujoco.MjSpec, extent: float, center: list[float]) -
         specular=[0.3, 0.3, 0.3],
         castshadow=True,
     )
-    _add_camera(spec, extent, center)
     view = spec.visual
     view.headlight.ambient = [0.34, 0.34, 0.34]
     view.headlight.diffuse = [0.34, 0.34, 0.34]
@@ -207,27 +201,6 @@ def _add_surroundings(spec: mujoco.MjSpec, extent: float, center: list[float]) -
     view.quality.shadowsize = 2048
     # Farther than any robot reaches: at the edge of the shadow map the floor is speckled.
     view.map.shadowclip = 3.0
-    view.global_.azimuth, view.global_.elevation = _AZIMUTH, _ELEVATION
-    view.global_.offwidth, view.global_.offheight = 1920, 1200
+    view.global_.azimuth, view.global_.elevation = 135.0, -18.0
     # The floor is endless: the view keeps to the robot.
     spec.stat.extent, spec.stat.center = extent, center
-
-
-def _add_camera(spec: mujoco.MjSpec, extent: float, center: list[float]) -> None:
-    """Add a camera a little closer to the robot than MuJoCo's free camera starts."""
-    azimuth, elevation = math.radians(_AZIMUTH), math.radians(_ELEVATION)
-    level = math.cos(elevation)
-    ahead = (level * math.cos(azimuth), level * math.sin(azimuth), math.sin(elevation))
-    right = (math.sin(azimuth), -math.cos(azimuth), 0.0)
-    up = (
-        right[1] * ahead[2] - right[2] * ahead[1],
-        right[2] * ahead[0] - right[0] * ahead[2],
-        right[0] * ahead[1] - right[1] * ahead[0],
-    )
-    camera = spec.worldbody.add_camera(
-        name=CAMERA,
-        pos=[center[axis] - 1.3 * extent * ahead[axis] for axis in range(3)],
-        fovy=45.0,
-    )
-    camera.alt.type = mujoco.mjtOrientation.mjORIENTATION_XYAXES
-    camera.alt.xyaxes = [*right, *up]
