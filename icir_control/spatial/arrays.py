@@ -20,6 +20,8 @@ def checked(name: str, value: Any, shape: tuple[int, ...]) -> Array:
         InvalidValueError: The value is not numeric, has another shape or is not finite.
     """
     expected = f'finite numbers of shape {shape}'
+    if len(shape) == 1:
+        expected = f'{shape[0]} finite numbers'
     try:
         array = np.array(value, dtype=float)
     except (TypeError, ValueError):
