@@ -85,7 +85,6 @@ def _dress(description: Urdf, joint_names: tuple[str, ...], timestep: float) -> 
         # A diverged state is kept for the report instead of being overwritten by a reset.
         spec.option.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_AUTORESET)
         _sort_shapes(spec)
-        _exclude_neighbours(spec, description)
         for name in joint_names:
             motor = spec.add_actuator(
                 name=name, target=name, trntype=mujoco.mjtTrn.mjTRN_JOINT, gear=[1, 0, 0, 0, 0, 0]
@@ -94,6 +93,7 @@ def _dress(description: Urdf, joint_names: tuple[str, ...], timestep: float) -> 
         for joint in spec.joints:
             joint.armature = 0.0
         robot = spec.compile()
+        _exclude_neighbours(spec, robot)
         _add_surroundings(spec, robot.stat.extent, robot.stat.center)
         spec.compile()
     except ValueError as error:
@@ -115,38 +115,21 @@ def _sort_shapes(spec: mujoco.MjSpec) -> None:
                 geom.rgba = [0.65, 0.67, 0.70, 1.0]
 
 
-def _exclude_neighbours(spec: mujoco.MjSpec, description: Urdf) -> None:
+def _exclude_neighbours(spec: mujoco.MjSpec, robot: mujoco.MjModel) -> None:
     """Let no two links collide that a joint connects.
 
     MuJoCo filters contacts between parent and child by itself, but not where the parent stands
     still: the base, with all that is fixed to it, would collide with the first moving link.
     """
-    rigid = _rigid_groups(description)
-    members: dict[str, list[str]] = {}
-    for link, leader in rigid.items():
-        members.setdefault(leader, []).append(link)
-    bodies = {body.name for body in spec.bodies}
-    for kind, _, parent, child in description.joints:
-        if kind == 'fixed':
-            continue
-        for first in members[rigid[parent]]:
-            for second in members[rigid[child]]:
-                # A link called `world` is MuJoCo's own world, and the floor with it.
-                if 'world' not in (first, second) and {first, second} <= bodies:
-                    spec.add_exclude(bodyname1=first, bodyname2=second)
-
-
-def _rigid_groups(description: Urdf) -> dict[str, str]:
-    """Return, for each link, the topmost link that it is rigidly connected to."""
-    above = {child: parent for kind, _, parent, child in description.joints if kind == 'fixed'}
-    groups = {}
-    for link in description.links:
-        leader = link
-        # The bound ends a loop of fixed joints, which MuJoCo refuses by name.
-        for _ in range(len(above)):
-            leader = above.get(leader, leader)
-        groups[link] = leader
-    return groups
+    # Links that are rigidly connected have one leader, the topmost of them.
+    leader = robot.body_weldid
+    for body in robot.jnt_bodyid:
+        for first in np.flatnonzero(leader == leader[robot.body_parentid[body]]):
+            for second in np.flatnonzero(leader == body):
+                # Number 0 is MuJoCo's own world, and the floor with it.
+                if first != 0:
+                    names = robot.body(first).name, robot.body(second).name
+                    spec.add_exclude(bodyname1=names[0], bodyname2=names[1])
 
 
 def _add_surroundings(spec: mujoco.MjSpec, extent: float, center: list[float]) -> None:

@@ -34,7 +34,7 @@ class Urdf:
         source: Where it came from, for messages.
         xml: The text that MuJoCo is given.
         links: Names of all links.
-        joints: (type, name, parent link, child link) of every joint.
+        moving_joints: Names of the joints that move, in the order of the file.
         assets: Bytes of the meshes, by the names that `xml` uses.
         notes: What was left out, and why.
     """
@@ -42,14 +42,9 @@ class Urdf:
     source: str
     xml: str
     links: tuple[str, ...]
-    joints: tuple[tuple[str, str, str, str], ...]
+    moving_joints: tuple[str, ...]
     assets: dict[str, bytes] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
-
-    @property
-    def moving_joints(self) -> tuple[str, ...]:
-        """Names of the joints that move, in the order of the file."""
-        return tuple(name for kind, name, _, _ in self.joints if kind != 'fixed')
 
     def without_meshes(self, reason: str) -> 'Urdf':
         """Return the description with every shape left out that is a mesh."""
@@ -83,7 +78,7 @@ def read_urdf(path_or_xml: str | os.PathLike[str]) -> Urdf:
     if robot.tag != 'robot':
         raise ModelError(f'{source} is no URDF: its root is <{robot.tag}>, expected <robot>')
     links = tuple(link.get('name', '') for link in robot.findall('link'))
-    joints = tuple(_joint(joint, source) for joint in robot.findall('joint'))
+    moving_joints = _moving_joints(robot, source)
     _drop_empty_inertials(robot)
     assets, notes = _settle_shapes(robot, folder)
     extension = robot.find('mujoco')
@@ -94,7 +89,7 @@ def read_urdf(path_or_xml: str | os.PathLike[str]) -> Urdf:
         compiler = ElementTree.SubElement(extension, 'compiler')
     compiler.attrib.update(_COMPILER)
     xml = ElementTree.tostring(robot, encoding='unicode')
-    return Urdf(source, xml, links, joints, assets, tuple(notes))
+    return Urdf(source, xml, links, moving_joints, assets, tuple(notes))
 
 
 def _read_text(path_or_xml: str | os.PathLike[str]) -> tuple[str, str, Path]:
@@ -109,20 +104,23 @@ def _read_text(path_or_xml: str | os.PathLike[str]) -> tuple[str, str, Path]:
         raise ModelError(f'cannot read the URDF {path}: {error}') from error
 
 
-def _joint(joint: ElementTree.Element, source: str) -> tuple[str, str, str, str]:
-    name, kind = joint.get('name', ''), joint.get('type', '')
-    if kind not in JOINT_TYPES:
-        raise ModelError(
-            f'{source}: joint {name!r} is of type {kind!r}; simulated are {", ".join(JOINT_TYPES)}'
-        )
-    ends = []
-    for tag in ('parent', 'child'):
-        end = joint.find(tag)
-        link = None if end is None else end.get('link')
-        if not link:
-            raise ModelError(f'{source}: joint {name!r} has no <{tag} link="...">')
-        ends.append(link)
-    return kind, name, ends[0], ends[1]
+def _moving_joints(robot: ElementTree.Element, source: str) -> tuple[str, ...]:
+    """Return the names of the joints that move, once all joints are found to be valid."""
+    moving = []
+    for joint in robot.findall('joint'):
+        name, kind = joint.get('name', ''), joint.get('type', '')
+        if kind not in JOINT_TYPES:
+            valid = ', '.join(JOINT_TYPES)
+            raise ModelError(
+                f'{source}: joint {name!r} is of type {kind!r}; simulated are {valid}'
+            )
+        for tag in ('parent', 'child'):
+            end = joint.find(tag)
+            if end is None or not end.get('link'):
+                raise ModelError(f'{source}: joint {name!r} has no <{tag} link="...">')
+        if kind != 'fixed':
+            moving.append(name)
+    return tuple(moving)
 
 
 def _drop_empty_inertials(robot: ElementTree.Element) -> None:

@@ -2,6 +2,7 @@
 
 import logging
 import os
+from collections import deque
 from typing import Any
 
 import mujoco
@@ -10,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from icir_control.errors import DivergenceError, InvalidValueError, UnknownNameError
 from icir_control.simulation.joints import LARGEST_INPUT
-from icir_control.simulation.plant import DelayLine, Noise
+from icir_control.simulation.plant import Noise
 from icir_control.simulation.robot import SimulatedRobot
 
 
@@ -150,7 +151,7 @@ class World(SimulatedRobot):
         self._is_prepared = False
         self._diverged: tuple[str, float, str] | None = None
         plant, size = self.plant, len(self.joint_names)
-        self._delay = DelayLine(plant.delay_steps, size) if plant.delay_steps else None
+        self._delayed: deque[NDArray[np.float64]] = deque()
         self._noise = (
             Noise(plant.velocity_noise, plant.noise_seed, size) if plant.velocity_noise else None
         )
@@ -205,8 +206,9 @@ class World(SimulatedRobot):
         self.data.time = self.time_ns * 1e-9
         # Poses and contacts belong to the new configuration from now on, also for who looks.
         mujoco.mj_forward(self.model, self.data)
-        if self._delay is not None:
-            self._delay.fill(joints.bounded(self._actual.bias(q, v)))
+        if self.plant.delay_steps:
+            holding = joints.bounded(self._actual.bias(q, v))
+            self._delayed = deque([holding] * self.plant.delay_steps)
         if self._noise is not None:
             self._noise.restart()
 
@@ -231,10 +233,10 @@ class World(SimulatedRobot):
             torque = self._joints.input(torque)
         if self._diverged is not None:
             raise DivergenceError(*self._diverged)
-        if self._delay is None:
-            self._ctrl[:] = torque
-        else:
-            self._delay.exchange(torque, self._ctrl)
+        if self._delayed:
+            self._delayed.append(torque.copy())
+            torque = self._delayed.popleft()
+        self._ctrl[:] = torque
         if self._forces.active:
             self._forces.apply()
         mujoco.mj_step2(self.model, self.data)
