@@ -1,11 +1,14 @@
 """Where the package's shared files are: URDF, configuration, launch and view files."""
 
+import os
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 from icir_control.errors import ConfigurationError, UnknownNameError
 
 PACKAGE = 'icir_control'
+SCHEME = 'package://'
 
 ANY_ARM = 'any_arm'
 """Name of the parameter file for an arm that is given by its URDF alone."""
@@ -36,13 +39,21 @@ def _candidate_directories() -> list[Path]:
     return places
 
 
-_SCHEME = 'package://'
+def package_folders(package: str) -> list[Path]:
+    """Return where the files of a package may be: its share folders in the ament index.
+
+    Our own package is found without a ROS installation, too.
+    """
+    prefixes = os.environ.get('AMENT_PREFIX_PATH', '').split(os.pathsep)
+    folders = [Path(prefix) / 'share' / package for prefix in prefixes if prefix]
+    if package == PACKAGE:
+        with suppress(UnknownNameError):
+            folders.insert(0, share_directory())
+    return folders
 
 
 def find_model_file(model: str) -> Path:
-    """Return the file that a path or a `package://` URI names.
-
-    Our own package is found without a ROS installation, every other one in the ament index.
+    """Return the file that a path or a `package://` URI names; see `package_folders`.
 
     Args:
         model: A path, absolute or relative to the working directory, or
@@ -51,30 +62,18 @@ def find_model_file(model: str) -> Path:
     Raises:
         ConfigurationError: There is no such package or file.
     """
-    if model.startswith(_SCHEME):
-        package, _, inside = model.removeprefix(_SCHEME).partition('/')
-        path = _package_share(package, model) / inside
-    else:
-        path = Path(model).expanduser()
-    if not path.is_file():
-        raise ConfigurationError(
-            f'model = {model!r} is not valid; there is no file {path} (expected the path or the'
-            f' {_SCHEME} URI of a URDF)'
-        )
-    return path
-
-
-def _package_share(package: str, model: str) -> Path:
-    if package == PACKAGE:
-        try:
-            return share_directory()
-        except UnknownNameError as error:
-            raise ConfigurationError(f'model = {model!r}: {error}') from error
-    from ament_index_python.packages import get_package_share_directory
-
-    try:
-        return Path(get_package_share_directory(package))
-    except (LookupError, ValueError, OSError) as error:  # OSError: no index on this machine
-        raise ConfigurationError(
-            f'model = {model!r} is not valid; the package {package!r} is not installed'
-        ) from error
+    paths = [Path(model).expanduser()]
+    if model.startswith(SCHEME):
+        package, _, inside = model.removeprefix(SCHEME).partition('/')
+        paths = [folder / inside for folder in package_folders(package) if folder.is_dir()]
+        if not paths:
+            raise ConfigurationError(
+                f'model = {model!r} is not valid; the package {package!r} is not installed'
+            )
+    for path in paths:
+        if path.is_file():
+            return path
+    raise ConfigurationError(
+        f'model = {model!r} is not valid; there is no file {paths[0]} (expected the path or the'
+        f' {SCHEME} URI of a URDF)'
+    )

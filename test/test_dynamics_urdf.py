@@ -345,3 +345,19 @@ def test_no_other_error_leaks(start, length, replacement):
     text = robot()
     with contextlib.suppress(ModelError):
         load_urdf(text[:start] + replacement + text[start + length :])
+
+
+def test_a_urdf_is_read_without_the_mesh_library_which_works_afterwards() -> None:
+    code = """
+import sys
+from icir_control.dynamics import load_urdf
+from icir_control.share import share_directory
+path = share_directory() / 'urdf' / 'gen3_6dof.urdf'
+assert load_urdf(path).nq == 6
+assert not {'trimesh.base', 'networkx', 'scipy.spatial'} & set(sys.modules)
+import yourdfpy
+assert yourdfpy.URDF.load(str(path), load_meshes=False).scene.graph.nodes
+import trimesh
+assert trimesh.creation.box().volume == 1.0
+"""
+    subprocess.run([sys.executable, '-c', code], check=True, timeout=1200)

@@ -7,8 +7,6 @@ import numpy as np
 import pytest
 from simulation_worlds import (
     DOUBLE_PENDULUM,
-    HOME,
-    ZERO,
     double_pendulum,
     gen3,
     joint,
@@ -17,8 +15,7 @@ from simulation_worlds import (
     state,
 )
 
-from icir_control.errors import InvalidValueError, SimulationError
-from icir_control.simulation import World, render
+from icir_control.simulation import World
 
 BALL = '<{0}><geometry><sphere radius="{1}"/></geometry></{0}>'
 
@@ -208,48 +205,6 @@ def test_textures_are_ignored(tmp_path):
     paint = '<material name="m"><texture filename="lost.png"/></material></visual>'
     world = meshed(tmp_path, shape('visual').replace('</visual>', paint))
     assert len(geoms_of(world, 'arm')) == 1
-
-
-# --- pictures
-
-
-def picture_or_skip(world, **options):
-    try:
-        return render(world, **options)
-    except SimulationError as error:
-        pytest.skip(str(error))
-
-
-def test_a_picture_shows_the_arm_where_it_is():
-    world = gen3(ZERO)
-    upright = picture_or_skip(world, width=320, height=240)
-    assert upright.shape == (240, 320, 3)
-    assert upright.dtype == np.uint8
-    world.reset(HOME)
-    bent = picture_or_skip(world, width=320, height=240)
-    # Hide the arm: what differs from the empty scene is the arm and its shadow.
-    world.model.geom_rgba[1:, 3] = 0.0
-    empty = picture_or_skip(world, width=320, height=240)
-    for shown, low, high in ((upright, 0.03, 0.3), (bent, 0.03, 0.3)):
-        changed = np.abs(shown.astype(int) - empty).max(axis=2) > 25
-        assert low < changed.mean() < high
-        # Whole in view: nothing of it at the picture's edges.
-        assert not changed[0].any()
-        assert not changed[-1].any()
-        assert not changed[:, [0, -1]].any()
-        shell = (shown > 170).all(axis=2) & changed
-        ring = (shown < 60).all(axis=2) & changed
-        assert shell.sum() > 400
-        assert ring.sum() > 20
-    moved = np.abs(upright.astype(int) - bent).max(axis=2) > 25
-    assert moved.mean() > 0.02
-
-
-def test_a_picture_needs_a_size():
-    with pytest.raises(InvalidValueError, match='width = 0'):
-        render(gen3(), width=0)
-    with pytest.raises(InvalidValueError, match='1 to 1200'):
-        render(gen3(), height=5000)
 
 
 def test_the_camera_of_the_window_sees_the_robot():

@@ -40,7 +40,6 @@ def test_matrix_form(y):
     )
     assert_close(y.matrix, y.matrix.T, 1e-15)
     assert np.linalg.eigvalsh(y.matrix).min() > 0.0
-    assert Inertia.from_matrix(y.matrix).isclose(y, 1e-13)
 
 
 @holds_for(y=inertias)
@@ -188,7 +187,7 @@ def test_parallel_axis_theorem_in_one_dimension():
         (-1.0, np.zeros(3), ONE, r'mass = -1.0 .*not negative'),
         (float('nan'), np.zeros(3), ONE, 'mass = nan'),
         ('heavy', np.zeros(3), ONE, "mass = 'heavy'"),
-        (1.0, np.zeros(2), ONE, r'com .*shape \(3,\)'),
+        (1.0, np.zeros(2), ONE, r'com .*3 finite numbers'),
         (1.0, np.zeros(3), np.diag([1.0, 1.0, 2.1]), r'1, 1, 2.1'),
         (1.0, np.zeros(3), -ONE, 'principal moments'),
         (1.0, np.zeros(3), ONE + np.eye(3, k=1), 'symmetric'),
@@ -202,15 +201,6 @@ def test_impossible_bodies_are_refused(mass, com, rotational, message):
 def test_thin_plates_rods_and_points_are_possible():
     for moments in ([1.0, 1.0, 2.0], [1.0, 1.0, 0.0], [0.0, 0.0, 0.0]):
         assert_close(np.diag(Inertia(1.0, np.zeros(3), np.diag(moments)).rotational), moments)
-
-
-def test_matrices_of_no_body_are_refused():
-    with pytest.raises(InvalidValueError, match='m > 0'):
-        Inertia.from_matrix(np.zeros((6, 6)))
-    askew = Inertia.random(np.random.default_rng(0)).matrix
-    askew[0, 1] += 0.1
-    with pytest.raises(InvalidValueError, match='a matrix'):
-        Inertia.from_matrix(askew)
 
 
 def test_inertia_multiplies_motions_only():

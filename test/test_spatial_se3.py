@@ -15,7 +15,6 @@ from spatial_samples import (
     motions,
     placements,
     rotations,
-    scalars,
     twist_coordinates,
     vectors,
 )
@@ -243,9 +242,3 @@ def test_conversions_give_the_placement_back(ab):
     assert SE3.from_matrix(ab.matrix) == ab
     assert SE3.from_quaternion(ab.quaternion, ab.translation).isclose(ab, 1e-14)
     assert SE3.from_xyz_rpy(ab.translation, ab.rpy).isclose(ab, 1e-14)
-
-
-@holds_for(ab=placements, factor=scalars)
-def test_normalized_mends_a_drifted_rotation(ab, factor):
-    drifted = SE3(ab.rotation * (1.0 + 1e-8 * factor), ab.translation)
-    assert drifted.normalized().isclose(ab, 1e-14)

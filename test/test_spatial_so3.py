@@ -205,7 +205,7 @@ def test_nearest_rotation_is_never_a_reflection():
 @pytest.mark.parametrize(
     ('function', 'argument', 'message'),
     [
-        (skew, [1.0, 2.0], r'shape \(3,\)'),
+        (skew, [1.0, 2.0], r'3 finite numbers'),
         (skew, ['a', 'b', 'c'], r'vector = .*finite numbers'),
         (skew, [1.0, 2.0, float('nan')], 'finite numbers'),
         (unskew, np.eye(3), 'skew-symmetric'),

@@ -4,77 +4,43 @@ Twists and wrenches are 6-vectors, linear part first; placements map child coord
 coordinates; quaternions are (x, y, z, w). Units are SI and radians.
 """
 
-from icir_control.dynamics.algorithms import (
-    aba,
-    center_of_mass,
-    center_of_mass_jacobian,
-    centroidal_map,
-    centroidal_momentum,
-    compute_all_terms,
-    crba,
-    difference,
-    forward_kinematics,
-    gravity_torque,
-    integrate,
-    kinetic_energy,
-    minverse,
-    nonlinear_effects,
-    potential_energy,
-    rnea,
-)
-from icir_control.dynamics.builder import ModelBuilder
+from icir_control.dynamics.algorithms import aba as aba
+from icir_control.dynamics.algorithms import center_of_mass as center_of_mass
+from icir_control.dynamics.algorithms import center_of_mass_jacobian as center_of_mass_jacobian
+from icir_control.dynamics.algorithms import centroidal_map as centroidal_map
+from icir_control.dynamics.algorithms import centroidal_momentum as centroidal_momentum
+from icir_control.dynamics.algorithms import compute_all_terms as compute_all_terms
+from icir_control.dynamics.algorithms import crba as crba
+from icir_control.dynamics.algorithms import difference as difference
+from icir_control.dynamics.algorithms import forward_kinematics as forward_kinematics
+from icir_control.dynamics.algorithms import gravity_torque as gravity_torque
+from icir_control.dynamics.algorithms import integrate as integrate
+from icir_control.dynamics.algorithms import kinetic_energy as kinetic_energy
+from icir_control.dynamics.algorithms import minverse as minverse
+from icir_control.dynamics.algorithms import nonlinear_effects as nonlinear_effects
+from icir_control.dynamics.algorithms import potential_energy as potential_energy
+from icir_control.dynamics.algorithms import rnea as rnea
+from icir_control.dynamics.builder import ModelBuilder as ModelBuilder
+from icir_control.dynamics.frames import ReferenceFrame as ReferenceFrame
+from icir_control.dynamics.frames import frame_acceleration as frame_acceleration
 from icir_control.dynamics.frames import (
-    ReferenceFrame,
-    frame_acceleration,
-    frame_classical_acceleration,
-    frame_jacobian,
-    frame_jacobian_time_variation,
-    frame_placement,
-    frame_velocity,
-    joint_jacobian,
-    root_link,
-    tip_link,
+    frame_classical_acceleration as frame_classical_acceleration,
 )
-from icir_control.dynamics.joints import Frame, FrameType, Joint, JointKind
-from icir_control.dynamics.model import Data, Model
-from icir_control.dynamics.simulate import Simulation, simulate
-from icir_control.dynamics.urdf import load_urdf
-
-__all__ = [
-    'Data',
-    'Frame',
-    'FrameType',
-    'Joint',
-    'JointKind',
-    'Model',
-    'ModelBuilder',
-    'ReferenceFrame',
-    'Simulation',
-    'aba',
-    'center_of_mass',
-    'center_of_mass_jacobian',
-    'centroidal_map',
-    'centroidal_momentum',
-    'compute_all_terms',
-    'crba',
-    'difference',
-    'forward_kinematics',
-    'frame_acceleration',
-    'frame_classical_acceleration',
-    'frame_jacobian',
-    'frame_jacobian_time_variation',
-    'frame_placement',
-    'frame_velocity',
-    'gravity_torque',
-    'integrate',
-    'joint_jacobian',
-    'kinetic_energy',
-    'load_urdf',
-    'minverse',
-    'nonlinear_effects',
-    'potential_energy',
-    'rnea',
-    'root_link',
-    'simulate',
-    'tip_link',
-]
+from icir_control.dynamics.frames import frame_jacobian as frame_jacobian
+from icir_control.dynamics.frames import (
+    frame_jacobian_time_variation as frame_jacobian_time_variation,
+)
+from icir_control.dynamics.frames import frame_placement as frame_placement
+from icir_control.dynamics.frames import frame_velocity as frame_velocity
+from icir_control.dynamics.frames import joint_jacobian as joint_jacobian
+from icir_control.dynamics.frames import root_link as root_link
+from icir_control.dynamics.frames import tip_link as tip_link
+from icir_control.dynamics.joints import Frame as Frame
+from icir_control.dynamics.joints import FrameType as FrameType
+from icir_control.dynamics.joints import Joint as Joint
+from icir_control.dynamics.joints import JointKind as JointKind
+from icir_control.dynamics.model import Data as Data
+from icir_control.dynamics.model import Model as Model
+from icir_control.dynamics.simulate import Simulation as Simulation
+from icir_control.dynamics.simulate import simulate as simulate
+from icir_control.dynamics.urdf import load_urdf as load_urdf

@@ -10,6 +10,7 @@ from icir_control.dynamics.model import Model
 from icir_control.errors import InvalidValueError, ModelError, UnknownNameError
 from icir_control.spatial import SE3, Inertia
 from icir_control.spatial.arrays import checked, freeze
+from icir_control.spatial.so3 import unit
 
 WORLD = 'universe'
 """Name of joint 0 and of its frame: the world."""
@@ -116,7 +117,7 @@ class ModelBuilder:
             kind=kind,
             parent=base.parent,
             placement=placement,
-            axis=_checked_axis(name, axis),
+            axis=freeze(unit(f'axis of joint {name}', axis)),
             lower=lower,
             upper=upper,
             velocity=_checked_limit(name, 'velocity', velocity, kind.nv, np.inf),
@@ -195,12 +196,10 @@ class ModelBuilder:
         nv = sum(joint.nv for joint in self._joints)
         if nv > MAX_NV:
             raise ModelError(f'model {self._name!r} has {nv} degrees of freedom, above {MAX_NV}')
-        links: dict[int, list[str]] = {i: [] for i in range(len(self._joints))}
-        for frame in self._frames:
-            if frame.type is FrameType.BODY:
-                links[frame.parent].append(frame.name)
+        bodies = [frame for frame in self._frames if frame.type is FrameType.BODY]
         for i, joint in enumerate(self._joints[1:], 1):
-            _check_body(joint.name, links[i], self._inertias[i])
+            links = [frame.name for frame in bodies if frame.parent == i]
+            _check_body(joint.name, links, self._inertias[i])
         joints, inertias = tuple(self._joints), tuple(self._inertias)
         return Model(self._name, joints, inertias, tuple(self._frames), self._gravity)
 
@@ -247,14 +246,11 @@ def _check_body(joint: str, links: list[str], inertia: Inertia) -> None:
 
 
 def _checked_kind(kind: JointKind | str) -> JointKind:
-    try:
-        found = JointKind(kind)
-    except ValueError:
-        found = JointKind.UNIVERSE
-    if found is JointKind.UNIVERSE:
-        moving = [k.value for k in JointKind if k is not JointKind.UNIVERSE]
-        raise UnknownNameError('kind of joint', kind, moving)
-    return found
+    moving = [one for one in JointKind if one is not JointKind.UNIVERSE]
+    for one in moving:
+        if kind in (one, one.value):
+            return one
+    raise UnknownNameError('kind of joint', kind, [one.value for one in moving])
 
 
 def _checked_placement(placement: SE3 | None) -> SE3:
@@ -265,26 +261,16 @@ def _checked_placement(placement: SE3 | None) -> SE3:
     return placement
 
 
-def _checked_axis(joint: str, axis: Sequence[float]) -> np.ndarray:
-    direction = checked(f'axis of joint {joint}', axis, (3,))
-    length = np.linalg.norm(direction)
-    if not 0.0 < length < np.inf:
-        raise InvalidValueError(f'axis of joint {joint}', axis, 'a direction that is not zero')
-    return freeze(direction / length)
-
-
 def _checked_limit(joint: str, name: str, value: Any, size: int, default: float) -> np.ndarray:
     """Return a limit as a read-only array; `default` tells which side is unlimited."""
     if value is None:
         return freeze(np.full(size, default))
-    label = f'{name} of joint {joint}'
-    expected = f'one number or {size}, none of them NaN'
-    if name in ('velocity', 'effort'):
-        expected += ' or negative'
+    lowest = 0.0 if name in ('velocity', 'effort') else -np.inf
     try:
         limit = np.array(np.broadcast_to(np.asarray(value, dtype=float), (size,)))
     except (TypeError, ValueError):
-        raise InvalidValueError(label, value, expected) from None
-    if np.isnan(limit).any() or (name in ('velocity', 'effort') and (limit < 0.0).any()):
-        raise InvalidValueError(label, value, expected)
+        limit = np.array(np.nan)
+    if not (limit >= lowest).all():
+        expected = f'one number or {size}, none of them NaN{"" if lowest else " or negative"}'
+        raise InvalidValueError(f'{name} of joint {joint}', value, expected)
     return freeze(limit)

@@ -8,12 +8,10 @@ a microsecond.
 
 from typing import Any
 
-import numpy as np
-
 from icir_control.dynamics.kernels import CheckedKernel
 from icir_control.dynamics.model import Data, Model
 from icir_control.errors import InvalidValueError, ModelError
-from icir_control.spatial.arrays import Array
+from icir_control.spatial.arrays import Array, checked
 
 
 def compute(kernel: CheckedKernel, model: Model, data: Data, q: Any) -> None:
@@ -69,9 +67,9 @@ def run_carefully(kernel: CheckedKernel, model: Model, buffer: Array, *arguments
     """Convert and check the arguments of a checked kernel, compile it if need be, and run it.
 
     Args:
-        kernel: A kernel of (buffer, vectors, out) that returns 0, or which vector is wrong, or -k
-            if row k has no inertia to move. Its parameters have the names that errors name;
-            those of configurations begin with q.
+        kernel: A kernel of (buffer, vectors, out) that returns 0, or -k if row k has no inertia
+            to move, or above 0 what is wrong; see `kernels.checked`. Its parameters have the names
+            that errors name; those of configurations begin with q.
         model: The model.
         buffer: The buffer of its data.
         arguments: The vectors, and what the kernel writes as `out`.
@@ -84,7 +82,7 @@ def run_carefully(kernel: CheckedKernel, model: Model, buffer: Array, *arguments
     arguments = tuple(
         value
         if name == 'out'
-        else vector(name, value, model.nq if name.startswith('q') else model.nv)
+        else checked(name, value, (model.nq if name.startswith('q') else model.nv,))
         for name, value in zip(names, arguments, strict=True)
     )
     wrong = kernel.run(buffer, *arguments)
@@ -97,19 +95,3 @@ def run_carefully(kernel: CheckedKernel, model: Model, buffer: Array, *arguments
     if wrong > 0:
         expected = 'quaternions of unit length where joints have them'
         raise InvalidValueError(names[wrong - 1], arguments[wrong - 1], expected)
-
-
-def vector(name: str, value: Any, size: int) -> Array:
-    """Return a float64 array (size,) that a kernel takes.
-
-    Raises:
-        InvalidValueError: The value is not that many finite numbers.
-    """
-    expected = f'{size} finite numbers'
-    try:
-        array = np.array(value, dtype=float)
-    except (TypeError, ValueError):
-        raise InvalidValueError(name, value, expected) from None
-    if array.shape != (size,) or not np.isfinite(array).all():
-        raise InvalidValueError(name, value, expected)
-    return array

@@ -103,8 +103,6 @@ def frame_jacobian(
     Returns:
         (6, nv), linear part in the first three rows.
     """
-    if out is None:
-        out = np.empty((6, model.nv))
     return _fill(kernels.frame_jacobian, model, data, frame_id, reference, out)
 
 
@@ -116,8 +114,6 @@ def frame_jacobian_time_variation(
     out: Array | None = None,
 ) -> Array:
     """Return the time derivative (6, nv) of `frame_jacobian`; twists must be computed."""
-    if out is None:
-        out = np.empty((6, model.nv))
     return _fill(kernels.frame_jacobian_rate, model, data, frame_id, reference, out)
 
 
@@ -141,6 +137,8 @@ def _fill(
     kernel: CheckedKernel, model: Model, data: Data, frame_id: Any, reference: Any, out: Any
 ) -> Array:
     """Let a kernel of (buffer, frame, reference, out) write its answer, and return that."""
+    if out is None:
+        out = np.empty((6, model.nv))
     if data.model is model:
         try:
             if kernel.call(data.buffer, frame_id, reference, out) == 0:

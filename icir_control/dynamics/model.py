@@ -1,6 +1,5 @@
 """The model, which never changes, and the data: everything that is computed about it."""
 
-from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -122,10 +121,10 @@ class Model:
 
     @cached_property
     def _frame_ids(self) -> dict[str, list[int]]:
-        ids: dict[str, list[int]] = defaultdict(list)
+        ids: dict[str, list[int]] = {}
         for i, frame in enumerate(self.frames):
-            ids[frame.name].append(i)
-        return dict(ids)
+            ids.setdefault(frame.name, []).append(i)
+        return ids
 
     def joint_id(self, name: str) -> int:
         """Return the index of a joint.
@@ -307,7 +306,12 @@ class Data:
         self.nle, self.g, self.tau, self.ddq = (views[x] for x in ('nle', 'g', 'tau', 'ddq'))
         self.Jcom, self.Ag, self.hg = views['Jcom'], views['Ag'], views['hg'].ravel()
         self.external = views['external']
-        self.watched = None if watch is None else _watched(views['watch'], nv)
+        self.watched: Watched | None = None
+        if watch is not None:
+            area = views['watch']
+            pose, jacobian = area[: at.W_TWIST].reshape(4, 3), area[at.W_JACOBIAN :]
+            twist, drift = area[at.W_TWIST : at.W_DRIFT], area[at.W_DRIFT : at.W_JACOBIAN]
+            self.watched = Watched(pose[:3], pose[3], twist, jacobian.reshape(6, nv), drift)
         com = views['com']
         self.whole_com = com[0]
         self.com = Lazy(model.njoints, lambda i: com[model.joints[i].row])
@@ -330,14 +334,3 @@ class Data:
         """Return a motion or force of joint i, which the rows hold in world axes, in its own."""
         vector = self.rows[self.model.joints[i].row, column : column + 6]
         return self._joint_placement(i).act_inv(kind.trusted(vector.copy()))
-
-
-def _watched(area: Array, nv: int) -> Watched:
-    pose = area[at.W_POSE : at.W_TWIST].reshape(4, 3)
-    return Watched(
-        rotation=pose[:3],
-        position=pose[3],
-        twist=area[at.W_TWIST : at.W_DRIFT],
-        jacobian=area[at.W_JACOBIAN :].reshape(6, nv),
-        drift=area[at.W_DRIFT : at.W_JACOBIAN],
-    )

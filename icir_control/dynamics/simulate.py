@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from icir_control.dynamics.algorithms import aba, integrate
-from icir_control.dynamics.call import vector
 from icir_control.dynamics.model import Model
 from icir_control.errors import InvalidValueError, SimulationError
+from icir_control.spatial.arrays import checked
 
 TorqueLaw = Callable[[float, np.ndarray, np.ndarray], Any]
 """From time [s], q (nq,) and v (nv,) to the torque (nv,) that acts until the next step."""
@@ -69,10 +69,10 @@ def simulate(
     time = timestep * np.arange(steps + 1)
     qs, vs = np.empty((steps + 1, model.nq)), np.empty((steps + 1, model.nv))
     taus = np.empty((steps, model.nv))
-    qs[0] = vector('q', q, model.nq)
-    vs[0] = 0.0 if v is None else vector('v', v, model.nv)
+    qs[0] = checked('q', q, (model.nq,))
+    vs[0] = 0.0 if v is None else checked('v', v, (model.nv,))
     for k in range(steps):
-        taus[k] = vector('tau', torque(float(time[k]), qs[k], vs[k]), model.nv)
+        taus[k] = checked('tau', torque(float(time[k]), qs[k], vs[k]), (model.nv,))
         vs[k + 1] = vs[k] + timestep * aba(model, data, qs[k], vs[k], taus[k])
         if not np.isfinite(vs[k + 1]).all():
             raise SimulationError(f'the motion left all bounds at {time[k]:.6g} s')

@@ -1,15 +1,18 @@
 """From a URDF to a model; the one module that knows `yourdfpy`."""
 
 import logging
+import sys
 from collections import defaultdict
 from collections.abc import Sequence
+from functools import cache
+from importlib.util import find_spec
 from io import BytesIO
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 
-from icir_control.deferred import deferred
 from icir_control.dynamics.builder import ModelBuilder
 from icir_control.dynamics.joints import FrameType
 from icir_control.dynamics.model import Model
@@ -20,6 +23,7 @@ from icir_control.spatial import SE3, Inertia
 ROOT_JOINTS = ('fixed', 'planar', 'floating')
 ROOT_JOINT = 'root_joint'
 """Name of the joint between the world and the root link, where there is one."""
+_SHORTENED = ('trimesh', 'yourdfpy')
 
 _log = logging.getLogger(__name__)
 
@@ -65,16 +69,30 @@ def _read_with_yourdfpy(checked: Any) -> Any:
     return _yourdfpy().URDF.load(file, build_scene_graph=False, load_meshes=False).robot
 
 
+@cache
 def _yourdfpy() -> Any:
-    """Return the library, without the mesh library that it brings along: 0.7 s, and no use here.
+    """Return the library without the mesh library that it brings along: 0.7 s, and no use here.
 
-    A version of it that cannot do without gets the mesh library.
+    While its text runs, an empty module stands in for `trimesh`. Neither stays in `sys.modules`:
+    whoever imports them gets both whole.
     """
-    try:
-        with deferred('trimesh'):
+    spec = find_spec('trimesh')
+    if 'yourdfpy' not in sys.modules and 'trimesh' not in sys.modules and spec is not None:
+        stand_in: Any = ModuleType('trimesh')
+        stand_in.__path__ = spec.submodule_search_locations
+        stand_in.__getattr__ = lambda name: object  # for annotations
+        sys.modules['trimesh'] = stand_in
+        try:
             import yourdfpy
-    except (ImportError, TypeError):
-        import yourdfpy
+
+            return yourdfpy
+        except (AttributeError, ImportError, TypeError):
+            pass  # a version that needs more than annotations
+        finally:
+            for name in [name for name in sys.modules if name.split('.')[0] in _SHORTENED]:
+                del sys.modules[name]
+    import yourdfpy
+
     return yourdfpy
 
 

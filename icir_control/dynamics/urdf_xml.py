@@ -6,21 +6,19 @@ ends in a `ModelError` that names the element, its value and what would be valid
 
 import os
 from collections.abc import Iterator, Sequence
-from math import isfinite, isnan
+from math import inf, isinf, isnan
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from icir_control.dynamics.builder import NO_INERTIA
-from icir_control.errors import IcirError, ModelError
-from icir_control.share import PACKAGE, share_directory
+from icir_control.errors import ModelError
+from icir_control.share import SCHEME, package_folders
 
 MAX_BYTES = 20_000_000
 """The largest known descriptions of humanoids take a twentieth of this."""
-_SCHEME = 'package://'
 _LINK_PARTS = ('inertial',)
 _JOINT_PARTS = ('origin', 'parent', 'child', 'axis', 'limit', 'mimic')
 JOINT_TYPES = ('revolute', 'continuous', 'prismatic', 'fixed', 'planar', 'floating')
-_MOMENTS = ('ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz')
 
 
 def read_source(path_or_xml: str | Path, package_dirs: Sequence[str | Path]) -> tuple[str, bytes]:
@@ -41,7 +39,7 @@ def read_source(path_or_xml: str | Path, package_dirs: Sequence[str | Path]) -> 
         _check_size('the robot description', len(text))
         return 'the robot description', text
     name = os.fspath(path_or_xml)
-    path = resolve_package(name, package_dirs) if name.startswith(_SCHEME) else Path(name)
+    path = resolve_package(name, package_dirs) if name.startswith(SCHEME) else Path(name)
     return str(path), _read(path)
 
 
@@ -71,9 +69,9 @@ def resolve_package(uri: str, package_dirs: Sequence[str | Path]) -> Path:
     Raises:
         ModelError: No place holds it; the message lists the places.
     """
-    package, _, inside = uri.removeprefix(_SCHEME).partition('/')
+    package, _, inside = uri.removeprefix(SCHEME).partition('/')
     if not package or not inside:
-        raise ModelError(f'{uri!r} is not valid; expected {_SCHEME}<package>/<path of a file>')
+        raise ModelError(f'{uri!r} is not valid; expected {SCHEME}<package>/<path of a file>')
     places = list(_folders_of(package, package_dirs))
     for folder in places:
         if (folder / inside).is_file():
@@ -89,14 +87,7 @@ def _folders_of(package: str, package_dirs: Sequence[str | Path]) -> Iterator[Pa
         yield folder / package
         if folder.name == package:
             yield folder
-    # The ament index is this variable: a list of prefixes.
-    for prefix in filter(None, os.environ.get('AMENT_PREFIX_PATH', '').split(os.pathsep)):
-        yield Path(prefix) / 'share' / package
-    if package == PACKAGE:
-        try:
-            yield share_directory()
-        except IcirError:
-            return
+    yield from package_folders(package)
 
 
 def parse(label: str, text: bytes) -> Any:
@@ -148,22 +139,22 @@ class _Checker:
     def robot(self, source: Any, target: Any) -> Any:
         """Copy a whole robot."""
         target.set('name', source.get('name') or 'robot')
-        links = self._named(source, 'link')
-        joints = self._named(source, 'joint')
-        if not links:
+        self._links = self._named(source, 'link')
+        self._joints = self._named(source, 'joint')
+        if not self._links:
             hint = ''
             if any(_tag(child).startswith('xacro:') for child in source.iter()):
                 hint = '; it is a xacro file: run `xacro` on it first'
             raise ModelError(f'{self._label} has no <link>{hint}')
-        for name, link in links.items():
+        for name, link in self._links.items():
             where = f'link {name!r}'
             copy = self._copy(link, target, _LINK_PARTS)
             for inertial in copy.iterfind('inertial'):
                 self._inertial(where, inertial)
-        for name, joint in joints.items():
-            self._joint(f'joint {name!r}', self._copy(joint, target, _JOINT_PARTS), links, joints)
+        for name, joint in self._joints.items():
+            self._joint(f'joint {name!r}', self._copy(joint, target, _JOINT_PARTS))
         for sensor in _children(source, 'sensor'):
-            self._sensor(sensor, target, links, joints)
+            self._sensor(sensor, target)
         return target
 
     def _named(self, source: Any, tag: str) -> dict[str, Any]:
@@ -197,17 +188,13 @@ class _Checker:
         mass, inertia = inertial.find('mass'), inertial.find('inertia')
         if mass is None or inertia is None:
             self._fail(where, 'has an <inertial> without <mass> or <inertia>; expected both')
-        if self._number(where, mass, 'value') < 0.0:
-            self._fail(where, f"<mass> has value='{mass.get('value')}'; expected 0 or more")
-        values = {moment: self._number(where, inertia, moment) for moment in _MOMENTS}
+        self._numbers(where, mass, 'value', lowest=0.0)
         for moment in ('ixx', 'iyy', 'izz'):
-            if values[moment] < -NO_INERTIA:
-                text = inertia.get(moment)
-                self._fail(where, f'<inertia> has {moment}={text!r}; expected 0 or more')
+            self._numbers(where, inertia, moment, lowest=-NO_INERTIA)
+        for moment in ('ixy', 'ixz', 'iyz'):
+            self._numbers(where, inertia, moment)
 
-    def _joint(
-        self, where: str, joint: Any, links: dict[str, Any], joints: dict[str, Any]
-    ) -> None:
+    def _joint(self, where: str, joint: Any) -> None:
         kind = joint.get('type')
         if kind not in JOINT_TYPES:
             self._fail(where, f'has type={kind!r}; valid: {", ".join(JOINT_TYPES)}')
@@ -215,84 +202,84 @@ class _Checker:
             element = joint.find(end)
             if element is None:
                 self._fail(where, f'has no <{end}>; expected <{end} link="..."/>')
-            self._link_of(where, element, links)
+            self._link_of(where, element)
         self._origin(where, joint)
         axis = joint.find('axis')
         if axis is not None and kind != 'fixed':
-            direction = self._numbers(where, axis, 'xyz', 3, default='1 0 0')
+            direction = self._numbers(where, axis, 'xyz', '1 0 0', count=3)
             if not any(direction):
                 self._fail(where, f"<axis> has xyz='{axis.get('xyz')}'; it must not be zero")
         self._limit(where, kind, joint.find('limit'))
         mimic = joint.find('mimic')
         if mimic is not None:
-            if mimic.get('joint') not in joints or mimic.get('joint') == joint.get('name'):
+            if mimic.get('joint') not in self._joints or mimic.get('joint') == joint.get('name'):
                 self._fail(where, f'<mimic> has joint={mimic.get("joint")!r}; no other joint '
                            'has this name')  # fmt: skip
-            self._number(where, mimic, 'multiplier', default='1')
-            self._number(where, mimic, 'offset', default='0')
+            self._numbers(where, mimic, 'multiplier', '1')
+            self._numbers(where, mimic, 'offset', '0')
 
     def _limit(self, where: str, kind: str, limit: Any) -> None:
         if limit is None:
             return
         for name in ('effort', 'velocity'):
-            if self._bound(where, limit, name) < 0.0:
-                self._fail(where, f'<limit> has {name}={limit.get(name)!r}; expected 0 or more')
+            self._numbers(where, limit, name, '0', lowest=0.0, is_finite=False)
         if kind in ('revolute', 'prismatic'):
-            lower, upper = (self._bound(where, limit, name) for name in ('lower', 'upper'))
+            (lower,) = self._numbers(where, limit, 'lower', '0', is_finite=False)
+            (upper,) = self._numbers(where, limit, 'upper', '0', is_finite=False)
             if lower > upper:
                 shown = f'lower={limit.get("lower")!r} and upper={limit.get("upper")!r}'
                 self._fail(where, f'<limit> has {shown}; expected lower at most upper')
 
-    def _sensor(
-        self, sensor: Any, target: Any, links: dict[str, Any], joints: dict[str, Any]
-    ) -> None:
+    def _sensor(self, sensor: Any, target: Any) -> None:
         where = f'sensor {sensor.get("name")!r} in line {sensor.sourceline}'
         copy = self._copy(sensor, target, ('parent', 'origin'))
         parent = copy.find('parent')
         if not sensor.get('name') or parent is None:
             self._fail(where, 'lacks its name or <parent>; expected <parent link="..."/>')
-        if parent.get('joint') in joints and parent.get('link') is None:
+        if parent.get('joint') in self._joints and parent.get('link') is None:
             # A force sensor in a joint: it sits where the joint's child does.
-            parent.set('link', joints[parent.get('joint')].find('child').get('link'))
-        self._link_of(where, parent, links)
+            parent.set('link', self._joints[parent.get('joint')].find('child').get('link'))
+        self._link_of(where, parent)
         self._origin(where, copy)
 
-    def _link_of(self, where: str, element: Any, links: dict[str, Any]) -> None:
+    def _link_of(self, where: str, element: Any) -> None:
         link = element.get('link')
-        if link not in links:
-            shown = ', '.join(list(links)[:50])
+        if link not in self._links:
+            shown = ', '.join(list(self._links)[:50])
             self._fail(where, f'<{element.tag}> has link={link!r}, which is no link; '
                        f'valid: {shown}')  # fmt: skip
 
     def _origin(self, where: str, element: Any) -> None:
         origin = element.find('origin')
         if origin is not None:
-            self._numbers(where, origin, 'xyz', 3, default='0 0 0')
-            self._numbers(where, origin, 'rpy', 3, default='0 0 0')
-
-    def _number(self, where: str, element: Any, name: str, default: str | None = None) -> float:
-        return self._numbers(where, element, name, 1, default)[0]
+            for name in ('xyz', 'rpy'):
+                self._numbers(where, origin, name, '0 0 0', count=3)
 
     def _numbers(
-        self, where: str, element: Any, name: str, count: int, default: str | None = None
+        self,
+        where: str,
+        element: Any,
+        name: str,
+        default: str | None = None,
+        *,
+        count: int = 1,
+        lowest: float = -inf,
+        is_finite: bool = True,
     ) -> list[float]:
-        """Return an attribute's finite numbers."""
+        """Return an attribute's numbers, which are finite unless told otherwise."""
         text = element.get(name, default)
         numbers = _floats(text)
-        if len(numbers) != count or not all(map(isfinite, numbers)):
-            what = 'a finite number' if count == 1 else f'{count} finite numbers'
-            self._fail(where, f'<{element.tag}> has {name}={text!r}; expected {what}')
+        kind = 'finite number' if is_finite else 'number'
+        expected = f'a {kind}' if count == 1 else f'{count} {kind}s'
+        found = f'<{element.tag}> has {name}={text!r}'
+        is_wrong = any(isnan(x) or (is_finite and isinf(x)) for x in numbers)
+        if is_wrong or len(numbers) != count:
+            self._fail(where, f'{found}; expected {expected}')
+        if min(numbers) < lowest:
+            self._fail(where, f'{found}; expected 0 or more')
         return numbers
 
-    def _bound(self, where: str, limit: Any, name: str) -> float:
-        """Return an attribute of a limit, which may be infinite; 0 if it is not there."""
-        text = limit.get(name, '0')
-        numbers = _floats(text)
-        if len(numbers) != 1 or isnan(numbers[0]):
-            self._fail(where, f'<limit> has {name}={text!r}; expected a number')
-        return numbers[0]
-
-    def _fail(self, where: str, what: str) -> None:
+    def _fail(self, where: str, what: str) -> NoReturn:
         raise ModelError(f'{self._label}: {where} {what}')
 
 

@@ -79,11 +79,9 @@ class Joints:
         outside = np.flatnonzero((q < self.lower) | (q > self.upper))
         if outside.size:
             first = int(outside[0])
-            raise InvalidValueError(
-                f'configuration of joint {self.names[first]!r}',
-                float(q[first]),
-                f'a value from {self.lower[first]:g} to {self.upper[first]:g}',
-            )
+            name = f'configuration of joint {self.names[first]!r}'
+            expected = f'a value from {self.lower[first]:g} to {self.upper[first]:g}'
+            raise InvalidValueError(name, float(q[first]), expected)
         return q
 
     def input(self, torque: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -106,37 +106,6 @@ def _add_payload(parent: mujoco.MjsBody, mass: float) -> None:
     parent.add_body(mass=mass, inertia=[sphere, sphere, sphere], explicitinertial=True)
 
 
-class DelayLine:
-    """Hands out what was put in a fixed number of steps ago."""
-
-    def __init__(self, steps: int, size: int) -> None:
-        """Make a line of zeros.
-
-        Args:
-            steps: Its length, at least 1.
-            size: Numbers per entry.
-        """
-        self._ring = np.zeros((steps, size))
-        self._oldest = 0
-
-    def fill(self, entry: NDArray[np.float64]) -> None:
-        """Let every entry that is under way be this one: (size,)."""
-        self._ring[:] = entry
-        self._oldest = 0
-
-    def exchange(self, entry: NDArray[np.float64], out: NDArray[np.float64]) -> None:
-        """Take the oldest entry out, put a new one in.
-
-        Args:
-            entry: (size,) the new one.
-            out: (size,) filled with the oldest.
-        """
-        slot = self._ring[self._oldest]
-        out[:] = slot
-        slot[:] = entry
-        self._oldest = (self._oldest + 1) % len(self._ring)
-
-
 class Noise:
     """White, normally distributed noise that is the same after every restart.
 

@@ -1,6 +1,4 @@
-"""The scene: the robot of a URDF with motors, on a floor, in a light, before a camera."""
-
-import math
+"""The scene: the robot of a URDF with motors, on a floor, in a light."""
 
 import mujoco
 import numpy as np
@@ -10,7 +8,6 @@ from icir_control.errors import ModelError
 from icir_control.simulation.urdf import Urdf
 
 FLOOR = 'floor'
-CAMERA = 'overview'
 
 # Geom groups as MuJoCo's viewers show them: 0 to 2 are seen, 3 is hidden.
 _GROUP_VISUAL = 2
@@ -18,8 +15,6 @@ _GROUP_COLLISION = 3
 
 # A robot that stands on the floor reaches this far below it by rounding alone [m].
 _ON_THE_FLOOR = 1e-6
-
-_AZIMUTH, _ELEVATION = 135.0, -18.0
 
 
 def build_scene(
@@ -90,7 +85,6 @@ def _dress(description: Urdf, joint_names: tuple[str, ...], timestep: float) -> 
         # A diverged state is kept for the report instead of being overwritten by a reset.
         spec.option.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_AUTORESET)
         _sort_shapes(spec)
-        _exclude_neighbours(spec, description)
         for name in joint_names:
             motor = spec.add_actuator(
                 name=name, target=name, trntype=mujoco.mjtTrn.mjTRN_JOINT, gear=[1, 0, 0, 0, 0, 0]
@@ -99,6 +93,7 @@ def _dress(description: Urdf, joint_names: tuple[str, ...], timestep: float) -> 
         for joint in spec.joints:
             joint.armature = 0.0
         robot = spec.compile()
+        _exclude_neighbours(spec, robot)
         _add_surroundings(spec, robot.stat.extent, robot.stat.center)
         spec.compile()
     except ValueError as error:
@@ -120,42 +115,25 @@ def _sort_shapes(spec: mujoco.MjSpec) -> None:
                 geom.rgba = [0.65, 0.67, 0.70, 1.0]
 
 
-def _exclude_neighbours(spec: mujoco.MjSpec, description: Urdf) -> None:
+def _exclude_neighbours(spec: mujoco.MjSpec, robot: mujoco.MjModel) -> None:
     """Let no two links collide that a joint connects.
 
     MuJoCo filters contacts between parent and child by itself, but not where the parent stands
     still: the base, with all that is fixed to it, would collide with the first moving link.
     """
-    rigid = _rigid_groups(description)
-    members: dict[str, list[str]] = {}
-    for link, leader in rigid.items():
-        members.setdefault(leader, []).append(link)
-    bodies = {body.name for body in spec.bodies}
-    for kind, _, parent, child in description.joints:
-        if kind == 'fixed':
-            continue
-        for first in members[rigid[parent]]:
-            for second in members[rigid[child]]:
-                # A link called `world` is MuJoCo's own world, and the floor with it.
-                if 'world' not in (first, second) and {first, second} <= bodies:
-                    spec.add_exclude(bodyname1=first, bodyname2=second)
-
-
-def _rigid_groups(description: Urdf) -> dict[str, str]:
-    """Return, for each link, the topmost link that it is rigidly connected to."""
-    above = {child: parent for kind, _, parent, child in description.joints if kind == 'fixed'}
-    groups = {}
-    for link in description.links:
-        leader = link
-        # The bound ends a loop of fixed joints, which MuJoCo refuses by name.
-        for _ in range(len(above)):
-            leader = above.get(leader, leader)
-        groups[link] = leader
-    return groups
+    # Links that are rigidly connected have one leader, the topmost of them.
+    leader = robot.body_weldid
+    for body in robot.jnt_bodyid:
+        for first in np.flatnonzero(leader == leader[robot.body_parentid[body]]):
+            for second in np.flatnonzero(leader == body):
+                # Number 0 is MuJoCo's own world, and the floor with it.
+                if first != 0:
+                    names = robot.body(first).name, robot.body(second).name
+                    spec.add_exclude(bodyname1=names[0], bodyname2=names[1])
 
 
 def _add_surroundings(spec: mujoco.MjSpec, extent: float, center: list[float]) -> None:
-    """Add sky, floor, light and camera, sized by the robot.
+    """Add sky, floor and light, sized by the robot.
 
     Args:
         spec: The scene.
@@ -199,7 +177,6 @@ def _add_surroundings(spec: mujoco.MjSpec, extent: float, center: list[float]) -
         specular=[0.3, 0.3, 0.3],
         castshadow=True,
     )
-    _add_camera(spec, extent, center)
     view = spec.visual
     view.headlight.ambient = [0.34, 0.34, 0.34]
     view.headlight.diffuse = [0.34, 0.34, 0.34]
@@ -207,27 +184,6 @@ def _add_surroundings(spec: mujoco.MjSpec, extent: float, center: list[float]) -
     view.quality.shadowsize = 2048
     # Farther than any robot reaches: at the edge of the shadow map the floor is speckled.
     view.map.shadowclip = 3.0
-    view.global_.azimuth, view.global_.elevation = _AZIMUTH, _ELEVATION
-    view.global_.offwidth, view.global_.offheight = 1920, 1200
+    view.global_.azimuth, view.global_.elevation = 135.0, -18.0
     # The floor is endless: the view keeps to the robot.
     spec.stat.extent, spec.stat.center = extent, center
-
-
-def _add_camera(spec: mujoco.MjSpec, extent: float, center: list[float]) -> None:
-    """Add a camera a little closer to the robot than MuJoCo's free camera starts."""
-    azimuth, elevation = math.radians(_AZIMUTH), math.radians(_ELEVATION)
-    level = math.cos(elevation)
-    ahead = (level * math.cos(azimuth), level * math.sin(azimuth), math.sin(elevation))
-    right = (math.sin(azimuth), -math.cos(azimuth), 0.0)
-    up = (
-        right[1] * ahead[2] - right[2] * ahead[1],
-        right[2] * ahead[0] - right[0] * ahead[2],
-        right[0] * ahead[1] - right[1] * ahead[0],
-    )
-    camera = spec.worldbody.add_camera(
-        name=CAMERA,
-        pos=[center[axis] - 1.3 * extent * ahead[axis] for axis in range(3)],
-        fovy=45.0,
-    )
-    camera.alt.type = mujoco.mjtOrientation.mjORIENTATION_XYAXES
-    camera.alt.xyaxes = [*right, *up]

@@ -7,6 +7,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlparse
 
 from icir_control.errors import ModelError
+from icir_control.share import package_folders
 
 JOINT_TYPES = ('revolute', 'continuous', 'prismatic', 'fixed')
 
@@ -33,7 +34,7 @@ class Urdf:
         source: Where it came from, for messages.
         xml: The text that MuJoCo is given.
         links: Names of all links.
-        joints: (type, name, parent link, child link) of every joint.
+        moving_joints: Names of the joints that move, in the order of the file.
         assets: Bytes of the meshes, by the names that `xml` uses.
         notes: What was left out, and why.
     """
@@ -41,14 +42,9 @@ class Urdf:
     source: str
     xml: str
     links: tuple[str, ...]
-    joints: tuple[tuple[str, str, str, str], ...]
+    moving_joints: tuple[str, ...]
     assets: dict[str, bytes] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
-
-    @property
-    def moving_joints(self) -> tuple[str, ...]:
-        """Names of the joints that move, in the order of the file."""
-        return tuple(name for kind, name, _, _ in self.joints if kind != 'fixed')
 
     def without_meshes(self, reason: str) -> 'Urdf':
         """Return the description with every shape left out that is a mesh."""
@@ -82,7 +78,7 @@ def read_urdf(path_or_xml: str | os.PathLike[str]) -> Urdf:
     if robot.tag != 'robot':
         raise ModelError(f'{source} is no URDF: its root is <{robot.tag}>, expected <robot>')
     links = tuple(link.get('name', '') for link in robot.findall('link'))
-    joints = tuple(_joint(joint, source) for joint in robot.findall('joint'))
+    moving_joints = _moving_joints(robot, source)
     _drop_empty_inertials(robot)
     assets, notes = _settle_shapes(robot, folder)
     extension = robot.find('mujoco')
@@ -93,7 +89,7 @@ def read_urdf(path_or_xml: str | os.PathLike[str]) -> Urdf:
         compiler = ElementTree.SubElement(extension, 'compiler')
     compiler.attrib.update(_COMPILER)
     xml = ElementTree.tostring(robot, encoding='unicode')
-    return Urdf(source, xml, links, joints, assets, tuple(notes))
+    return Urdf(source, xml, links, moving_joints, assets, tuple(notes))
 
 
 def _read_text(path_or_xml: str | os.PathLike[str]) -> tuple[str, str, Path]:
@@ -108,20 +104,23 @@ def _read_text(path_or_xml: str | os.PathLike[str]) -> tuple[str, str, Path]:
         raise ModelError(f'cannot read the URDF {path}: {error}') from error
 
 
-def _joint(joint: ElementTree.Element, source: str) -> tuple[str, str, str, str]:
-    name, kind = joint.get('name', ''), joint.get('type', '')
-    if kind not in JOINT_TYPES:
-        raise ModelError(
-            f'{source}: joint {name!r} is of type {kind!r}; simulated are {", ".join(JOINT_TYPES)}'
-        )
-    ends = []
-    for tag in ('parent', 'child'):
-        end = joint.find(tag)
-        link = None if end is None else end.get('link')
-        if not link:
-            raise ModelError(f'{source}: joint {name!r} has no <{tag} link="...">')
-        ends.append(link)
-    return kind, name, ends[0], ends[1]
+def _moving_joints(robot: ElementTree.Element, source: str) -> tuple[str, ...]:
+    """Return the names of the joints that move, once all joints are found to be valid."""
+    moving = []
+    for joint in robot.findall('joint'):
+        name, kind = joint.get('name', ''), joint.get('type', '')
+        if kind not in JOINT_TYPES:
+            valid = ', '.join(JOINT_TYPES)
+            raise ModelError(
+                f'{source}: joint {name!r} is of type {kind!r}; simulated are {valid}'
+            )
+        for tag in ('parent', 'child'):
+            end = joint.find(tag)
+            if end is None or not end.get('link'):
+                raise ModelError(f'{source}: joint {name!r} has no <{tag} link="...">')
+        if kind != 'fixed':
+            moving.append(name)
+    return tuple(moving)
 
 
 def _drop_empty_inertials(robot: ElementTree.Element) -> None:
@@ -189,17 +188,13 @@ def _shapes(
 def _find_mesh(uri: str, folder: Path) -> Path | str:
     """Return the file behind a mesh's URI, or the reason why there is none."""
     parts = urlparse(uri)
+    inside = unquote(parts.path)
     if Path(parts.path).suffix.lower() not in _MESH_SUFFIXES:
         return f'MuJoCo reads {" and ".join(_MESH_SUFFIXES)} alone'
     if parts.scheme == 'package':
-        candidates = [share / unquote(parts.path).lstrip('/') for share in _shares(parts.netloc)]
+        candidates = [share / inside.lstrip('/') for share in package_folders(parts.netloc)]
         missing = f'package {parts.netloc!r} is not on AMENT_PREFIX_PATH, or lacks the file'
     else:
-        candidates = [folder / unquote(parts.path)]
+        candidates = [folder / inside]
         missing = 'no such file'
     return next((path.resolve() for path in candidates if path.is_file()), missing)
-
-
-def _shares(package: str) -> list[Path]:
-    prefixes = os.environ.get('AMENT_PREFIX_PATH', '').split(os.pathsep)
-    return [Path(prefix) / 'share' / package for prefix in prefixes if prefix]

@@ -1,4 +1,4 @@
-"""A world to look at: MuJoCo's own window, and pictures without a window.
+"""A world to look at, in MuJoCo's own window.
 
 The window works on copies of the model and of the state: nothing that is clicked or pressed in it
 (reset, sliders, physics options) reaches the simulation, except the mouse that pulls at a link.
@@ -7,7 +7,6 @@ The window works on copies of the model and of the state: nothing that is clicke
 import atexit
 import contextlib
 import copy
-import importlib
 import logging
 import os
 import queue
@@ -17,11 +16,8 @@ import warnings
 from typing import Any
 
 import mujoco
-import numpy as np
-from numpy.typing import NDArray
 
 from icir_control.errors import InvalidValueError, SimulationError
-from icir_control.simulation.scene import CAMERA
 from icir_control.simulation.world import World
 
 KINDS = ('none', 'window', 'auto')
@@ -29,9 +25,6 @@ KINDS = ('none', 'window', 'auto')
 # How long a window may take to open, and to close [s].
 _PATIENCE_OPENING = 15.0
 _PATIENCE_CLOSING = 2.0
-
-# The ways to an OpenGL context without a window, best first.
-_BACKENDS = ('egl', 'osmesa')
 
 _log = logging.getLogger(__name__)
 
@@ -198,75 +191,3 @@ def _why_no_window() -> str:
 def _glfw_error(glfw: Any) -> str:
     _, text = glfw.get_error()
     return text.decode(errors='replace') if text else 'GLFW gives no reason'
-
-
-def render(
-    world: World, width: int = 960, height: int = 720, *, camera: str | None = None
-) -> NDArray[np.uint8]:
-    """Draw the world as it is.
-
-    Args:
-        world: The world.
-        width: Width of the picture [pixels], up to 1920.
-        height: Height of the picture [pixels], up to 1200.
-        camera: Name of a camera of the scene; by default the one that overlooks it.
-
-    Returns:
-        (height, width, 3) picture, top row first.
-
-    Raises:
-        InvalidValueError: The picture is too small or too large.
-        SimulationError: The machine has no OpenGL without a window.
-    """
-    model, data = world.model, world.data
-    buffer = model.vis.global_
-    for name, size, largest in (
-        ('width', width, buffer.offwidth),
-        ('height', height, buffer.offheight),
-    ):
-        if not 1 <= size <= largest:
-            raise InvalidValueError(name, size, f'1 to {largest} pixels')
-    view = mujoco.MjvCamera()
-    view.type = mujoco.mjtCamera.mjCAMERA_FIXED
-    view.fixedcamid = model.camera(camera or CAMERA).id
-    context = _open_context(width, height)
-    try:
-        context.make_current()
-        scene = mujoco.MjvScene(model, maxgeom=10_000)
-        mujoco.mjv_updateScene(
-            model,
-            data,
-            mujoco.MjvOption(),
-            mujoco.MjvPerturb(),
-            view,
-            mujoco.mjtCatBit.mjCAT_ALL,
-            scene,
-        )
-        graphics = mujoco.MjrContext(model, mujoco.mjtFontScale.mjFONTSCALE_100)
-        mujoco.mjr_setBuffer(mujoco.mjtFramebuffer.mjFB_OFFSCREEN, graphics)
-        viewport = mujoco.MjrRect(0, 0, width, height)
-        picture = np.empty((height, width, 3), np.uint8)
-        mujoco.mjr_render(viewport, scene, graphics)
-        mujoco.mjr_readPixels(picture, None, viewport, graphics)
-        graphics.free()
-    finally:
-        context.free()
-    # OpenGL's first row is the bottom.
-    return picture[::-1].copy()
-
-
-def _open_context(width: int, height: int) -> Any:
-    """Return MuJoCo's OpenGL context of the first kind that works here."""
-    chosen = os.environ.get('MUJOCO_GL', '').lower()
-    backends = (chosen,) if chosen in _BACKENDS else _BACKENDS
-    reasons = []
-    for backend in backends:
-        try:
-            return importlib.import_module(f'mujoco.{backend}').GLContext(width, height)
-        except (ImportError, RuntimeError, AttributeError, OSError) as error:
-            # PyOpenGL without its library fails with AttributeError, deep inside.
-            reasons.append(f'{backend}: {error}')
-    raise SimulationError(
-        'no OpenGL without a window (Debian: apt-get install libegl1 libgl1-mesa-dri); '
-        + '; '.join(reasons)
-    )

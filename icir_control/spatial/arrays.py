@@ -1,6 +1,7 @@
 """Checked, read-only arrays: what the immutable values are made of."""
 
-from math import isfinite
+from collections.abc import Callable
+from math import isfinite, nan
 from typing import Any, TypeVar
 
 import numpy as np
@@ -19,6 +20,8 @@ def checked(name: str, value: Any, shape: tuple[int, ...]) -> Array:
         InvalidValueError: The value is not numeric, has another shape or is not finite.
     """
     expected = f'finite numbers of shape {shape}'
+    if len(shape) == 1:
+        expected = f'{shape[0]} finite numbers'
     try:
         array = np.array(value, dtype=float)
     except (TypeError, ValueError):
@@ -37,10 +40,17 @@ def checked_scalar(name: str, value: Any) -> float:
     try:
         number = float(value)
     except (TypeError, ValueError):
-        raise InvalidValueError(name, value, 'a finite number') from None
+        number = nan
     if not isfinite(number):
         raise InvalidValueError(name, value, 'a finite number')
     return number
+
+
+def filled(kernel: Callable[[Array, Array], None], argument: Array, *shape: int) -> Array:
+    """Return what a compiled kernel writes into its last argument, in a fresh array."""
+    out = np.empty(shape)
+    kernel(argument, out)
+    return out
 
 
 def freeze(array: AnyArray) -> AnyArray:

@@ -5,16 +5,8 @@ from typing import Any, Self
 import numpy as np
 
 from icir_control.errors import InvalidValueError
-from icir_control.spatial.arrays import (
-    Array,
-    checked,
-    checked_scalar,
-    close,
-    cross,
-    cross_matrix,
-    freeze,
-    text,
-)
+from icir_control.spatial import arrays
+from icir_control.spatial.arrays import Array, checked, cross, cross_matrix, freeze, text
 from icir_control.spatial.vectors import Force, Motion
 
 _SLACK = 1e-9
@@ -42,7 +34,7 @@ class Inertia:
             InvalidValueError: A negative mass, or a rotational inertia that no body has:
                 not symmetric, or one principal moment larger than the other two together.
         """
-        self._mass = checked_scalar('mass', mass)
+        self._mass = arrays.checked_scalar('mass', mass)
         if self._mass < 0.0:
             raise InvalidValueError('mass', mass, 'a number of kilograms that is not negative')
         self._com = freeze(checked('com', com, (3,)))
@@ -54,27 +46,6 @@ class Inertia:
         self = cls.__new__(cls)
         self._mass, self._com, self._rotational = mass, freeze(com), freeze(rotational)
         return self
-
-    @classmethod
-    def from_matrix(cls, matrix: Any) -> Self:
-        """Return the inertia with the given (6, 6) matrix, linear part first.
-
-        Raises:
-            InvalidValueError: The matrix is not that of a body with a mass.
-        """
-        y = checked('matrix', matrix, (6, 6))
-        mass = y[0, 0]
-        form = 'a matrix [[m 1, m [c]^T], [m [c], I + m [c] [c]^T]] with m > 0'
-        if mass <= 0.0:
-            raise InvalidValueError('matrix', matrix, form)
-        com = np.array((y[5, 1], y[3, 2], y[4, 0])) / mass
-        c = cross_matrix(com)
-        rotational = y[3:, 3:] - mass * c @ c.T
-        # The difference of two large moments carries their rounding; symmetry is restored here.
-        body = cls(mass, com, 0.5 * (rotational + rotational.T))
-        if not close(body.matrix, y, 1e-9):
-            raise InvalidValueError('matrix', matrix, form)
-        return body
 
     @classmethod
     def point_mass(cls, mass: float, com: Any) -> Self:
@@ -176,7 +147,7 @@ class Inertia:
 
     def isclose(self, other: Self, tolerance: float = 1e-12) -> bool:
         """Tell whether max |a - b| / max(1, max |b|) of the matrices is at most the tolerance."""
-        return close(self.matrix, other.matrix, tolerance)
+        return arrays.close(self.matrix, other.matrix, tolerance)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Inertia):

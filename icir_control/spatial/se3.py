@@ -6,7 +6,7 @@ import numpy as np
 
 from icir_control.errors import InvalidValueError
 from icir_control.spatial import kernels, so3
-from icir_control.spatial.arrays import Array, checked, close, cross_matrix, freeze, text
+from icir_control.spatial.arrays import Array, checked, close, cross_matrix, filled, freeze, text
 from icir_control.spatial.inertia import Inertia
 from icir_control.spatial.vectors import Force, Motion
 
@@ -39,8 +39,7 @@ class SE3:
         For callers in a hurry; the arrays (and what they view) must not change any more.
         """
         self = cls.__new__(cls)
-        rotation.flags.writeable = False
-        translation.flags.writeable = False
+        rotation.flags.writeable = translation.flags.writeable = False
         self._rotation, self._translation = rotation, translation
         return self
 
@@ -115,18 +114,14 @@ class SE3:
     @property
     def action(self) -> Array:
         """X_ab (6, 6) = [[R, [p] R], [0, R]], which maps the vector of a `Motion` from b to a."""
-        out = np.zeros((6, 6))
-        out[:3, :3] = out[3:, 3:] = self._rotation
-        out[:3, 3:] = cross_matrix(self._translation) @ self._rotation
-        return out
+        R = self._rotation
+        return np.block([[R, cross_matrix(self._translation) @ R], [np.zeros((3, 3)), R]])
 
     @property
     def dual_action(self) -> Array:
         """X*_ab (6, 6) = [[R, 0], [[p] R, R]], which maps the vector of a `Force` from b to a."""
-        out = np.zeros((6, 6))
-        out[:3, :3] = out[3:, 3:] = self._rotation
-        out[3:, :3] = cross_matrix(self._translation) @ self._rotation
-        return out
+        R = self._rotation
+        return np.block([[R, np.zeros((3, 3))], [cross_matrix(self._translation) @ R, R]])
 
     def inverse(self) -> Self:
         """Return M_ba = (R^T, -R^T p)."""
@@ -172,10 +167,6 @@ class SE3:
         if isinstance(x, (Motion, Force, Inertia)):
             return x.moved_back(self._rotation, self._translation)
         return (_checked_points(x) - self._translation).dot(self._rotation)
-
-    def normalized(self) -> Self:
-        """Return the placement with its rotation made orthonormal again, after many products."""
-        return self.trusted(so3.nearest_rotation(self._rotation), self._translation)
 
     def isclose(self, other: Self, tolerance: float = 1e-12) -> bool:
         """Tell whether max |a - b| / max(1, max |b|) of the matrices is at most the tolerance."""
@@ -262,9 +253,7 @@ def right_jacobian6(xi: Motion | Any) -> Array:
 
     So nu = J dxi/dt, the twist in the axes of the moved body.
     """
-    out = np.empty((6, 6))
-    kernels.right_jacobian6(_coordinates(xi), out)
-    return out
+    return filled(kernels.right_jacobian6, _coordinates(xi), 6, 6)
 
 
 def right_jacobian6_inverse(xi: Motion | Any) -> Array:
@@ -275,6 +264,4 @@ def right_jacobian6_inverse(xi: Motion | Any) -> Array:
     """
     coordinates = _coordinates(xi)
     so3.refuse_full_turn(coordinates[3:])
-    out = np.empty((6, 6))
-    kernels.right_jacobian6_inverse(coordinates, out)
-    return out
+    return filled(kernels.right_jacobian6_inverse, coordinates, 6, 6)

@@ -11,7 +11,7 @@ import numpy as np
 
 from icir_control.errors import InvalidValueError
 from icir_control.spatial import kernels
-from icir_control.spatial.arrays import Array, checked, checked_scalar, cross_matrix
+from icir_control.spatial.arrays import Array, checked, checked_scalar, cross_matrix, filled
 
 _ORTHONORMAL = 1e-6
 """How far R^T R may be from 1: what numbers rounded to seven digits have."""
@@ -137,23 +137,17 @@ def rotation_from_quaternion(quaternion: Any) -> Array:
     norm = sqrt(q.dot(q))
     if abs(norm - 1.0) > 1e-3:
         raise InvalidValueError('quaternion', quaternion, 'a unit quaternion (x, y, z, w)')
-    out = np.empty((3, 3))
-    kernels.quaternion_to_rotation(q, out)
-    return out
+    return filled(kernels.quaternion_to_rotation, q, 3, 3)
 
 
 def quaternion_from_rotation(matrix: Any) -> Array:
     """Return the unit quaternion (x, y, z, w) of a rotation, with w >= 0."""
-    out = np.empty(4)
-    kernels.rotation_to_quaternion(checked_rotation('rotation', matrix), out)
-    return out
+    return filled(kernels.rotation_to_quaternion, checked_rotation('rotation', matrix), 4)
 
 
 def exp3(phi: Any) -> Array:
     """Return the rotation about the vector phi (3,) by |phi| [rad]."""
-    out = np.empty((3, 3))
-    kernels.exp3(checked('phi', phi, (3,)), out)
-    return out
+    return filled(kernels.exp3, checked('phi', phi, (3,)), 3, 3)
 
 
 def log3(matrix: Any) -> Array:
@@ -161,9 +155,7 @@ def log3(matrix: Any) -> Array:
 
     At a half turn there are two; one of them is returned, and it gives the rotation back.
     """
-    out = np.empty(3)
-    kernels.log3(checked_rotation('rotation', matrix), out)
-    return out
+    return filled(kernels.log3, checked_rotation('rotation', matrix), 3)
 
 
 def right_jacobian3(phi: Any) -> Array:
@@ -171,9 +163,7 @@ def right_jacobian3(phi: Any) -> Array:
 
     So omega = J dphi/dt in the axes of the rotated body. The left Jacobian is J^T.
     """
-    out = np.empty((3, 3))
-    kernels.right_jacobian3(checked('phi', phi, (3,)), out)
-    return out
+    return filled(kernels.right_jacobian3, checked('phi', phi, (3,)), 3, 3)
 
 
 def right_jacobian3_inverse(phi: Any) -> Array:
@@ -184,9 +174,7 @@ def right_jacobian3_inverse(phi: Any) -> Array:
     """
     phi = checked('phi', phi, (3,))
     refuse_full_turn(phi)
-    out = np.empty((3, 3))
-    kernels.right_jacobian3_inverse(phi, out)
-    return out
+    return filled(kernels.right_jacobian3_inverse, phi, 3, 3)
 
 
 def refuse_full_turn(phi: Array) -> None:

@@ -1,7 +1,7 @@
 """Spatial vectors: motions and forces, six numbers with the linear part first, and screw axes."""
 
 from dataclasses import dataclass
-from math import inf, isnan, sqrt
+from math import inf, sqrt
 from numbers import Real
 from typing import Any, Self, overload
 
@@ -275,8 +275,8 @@ class ScrewAxis:
         try:
             pitch = float(self.pitch)
         except (TypeError, ValueError):
-            pitch = float('nan')
-        if isnan(pitch) or pitch == -inf:
+            pitch = -inf
+        if not pitch > -inf:
             expected = 'a number of metres per radian, or inf for a pure translation'
             raise InvalidValueError('pitch', self.pitch, expected)
         object.__setattr__(self, 'pitch', pitch)

@@ -5,13 +5,14 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from icir_control.errors import InvalidValueError, UnknownNameError
 from icir_control.spatial import SE3, Motion, log3
+from icir_control.spatial.arrays import Array
 from icir_control.trajectory import kernels
 
-Profile = Callable[[ArrayLike, ArrayLike, ArrayLike, float], NDArray[np.float64]]
+Profile = Callable[[ArrayLike, ArrayLike, ArrayLike, float], Array]
 """From a moving start to rest at a goal.
 
 Args:
@@ -28,9 +29,7 @@ Raises:
 """
 
 
-def cubic(
-    start: ArrayLike, velocity: ArrayLike, goal: ArrayLike, duration: float
-) -> NDArray[np.float64]:
+def cubic(start: ArrayLike, velocity: ArrayLike, goal: ArrayLike, duration: float) -> Array:
     """Return the cubic, a `Profile`: the tutorial's, slide "Joint space position control".
 
     x(s) = x_0 + v_0 s + (3 d / T^2 - 2 v_0 / T) s^2 - (2 d / T^3 - v_0 / T^2) s^3, d = x_f - x_0.
@@ -40,9 +39,7 @@ def cubic(
     return _rows(x0, v0, 3.0 * d / T**2 - 2.0 * v0 / T, -2.0 * d / T**3 + v0 / T**2)
 
 
-def quintic(
-    start: ArrayLike, velocity: ArrayLike, goal: ArrayLike, duration: float
-) -> NDArray[np.float64]:
+def quintic(start: ArrayLike, velocity: ArrayLike, goal: ArrayLike, duration: float) -> Array:
     """Return the quintic, a `Profile` whose ends do not accelerate.
 
     Six conditions on six coefficients (Lynch & Park, Modern Robotics, section 9.2.2.2), here with
@@ -50,17 +47,13 @@ def quintic(
     """
     x0, v0, d = _checked(start, velocity, goal, duration)
     T = duration
-    return _rows(
-        x0,
-        v0,
-        np.zeros_like(x0),
-        10.0 * d / T**3 - 6.0 * v0 / T**2,
-        -15.0 * d / T**4 + 8.0 * v0 / T**3,
-        6.0 * d / T**5 - 3.0 * v0 / T**4,
-    )
+    third = 10.0 * d / T**3 - 6.0 * v0 / T**2
+    fourth = -15.0 * d / T**4 + 8.0 * v0 / T**3
+    fifth = 6.0 * d / T**5 - 3.0 * v0 / T**4
+    return _rows(x0, v0, np.zeros_like(x0), third, fourth, fifth)
 
 
-def stop(start: ArrayLike, velocity: ArrayLike, duration: float) -> NDArray[np.float64]:
+def stop(start: ArrayLike, velocity: ArrayLike, duration: float) -> Array:
     """Return the way in which a motion comes to rest, without a jump of acceleration.
 
     The velocity falls as v(s) = v_0 (1 - 3 u^2 + 2 u^3), u = s / T; the way is v_0 T / 2.
@@ -96,7 +89,7 @@ def find_profile(name: str) -> Profile:
     return PROFILES[name]
 
 
-def _rows(*powers: NDArray[np.float64]) -> NDArray[np.float64]:
+def _rows(*powers: Array) -> Array:
     """Return (n, 6) coefficients of the given powers, each (n,), from s^0 on; the others are 0."""
     coefficients = np.zeros((len(powers[0]), 6))
     coefficients[:, : len(powers)] = np.transpose(powers)
@@ -105,12 +98,10 @@ def _rows(*powers: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def _checked(
     start: ArrayLike, velocity: ArrayLike, goal: ArrayLike, duration: float
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+) -> tuple[Array, Array, Array]:
     if not (np.isfinite(duration) and duration > 0.0):
         raise InvalidValueError('duration', duration, 'a number of seconds above 0')
-    x0 = np.atleast_1d(np.asarray(start, dtype=float))
-    v0 = np.atleast_1d(np.asarray(velocity, dtype=float))
-    x1 = np.atleast_1d(np.asarray(goal, dtype=float))
+    x0, v0, x1 = (np.atleast_1d(np.asarray(x, float)) for x in (start, velocity, goal))
     for name, x in (('start', x0), ('velocity', v0), ('goal', x1)):
         if x.shape != x0.shape or x.ndim != 1 or not np.isfinite(x).all():
             raise InvalidValueError(name, x, f'{len(x0)} finite numbers')
@@ -129,7 +120,7 @@ class JointTrajectory:
 
     start_time: float
     duration: float
-    coefficients: NDArray[np.float64]
+    coefficients: Array
 
     @classmethod
     def to_rest(
@@ -158,19 +149,16 @@ class JointTrajectory:
         """
         return cls(start_time, duration, find_profile(profile)(start, velocity, goal, duration))
 
-    def position(self, time: float) -> NDArray[np.float64]:
+    def position(self, time: float) -> Array:
         """Return q(t), (nv,) [rad or m]; before the start extrapolated, after the end at rest."""
         q = np.empty(len(self.coefficients))
         kernels.polynomial_at(self.coefficients, self.duration, time - self.start_time, q)
         return q
 
-    def sample(
-        self, time: float
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    def sample(self, time: float) -> tuple[Array, Array, Array]:
         """Return position, velocity and acceleration at a time, each (nv,)."""
         elapsed = time - self.start_time
-        v = np.empty(len(self.coefficients))
-        a = np.empty(len(self.coefficients))
+        v, a = np.empty(len(self.coefficients)), np.empty(len(self.coefficients))
         kernels.polynomial_rates_at(self.coefficients, self.duration, elapsed, v, a)
         return self.position(time), v, a
 
@@ -193,7 +181,7 @@ class SE3Trajectory:
     start_time: float
     duration: float
     start: SE3
-    coefficients: NDArray[np.float64]
+    coefficients: Array
 
     @classmethod
     def to_rest(
@@ -220,18 +208,10 @@ class SE3Trajectory:
             UnknownNameError: A profile that does not exist.
             InvalidValueError: A duration that is not positive.
         """
-        turn = log3(start.rotation.T @ goal.rotation)
-        return cls(
-            start_time,
-            duration,
-            start,
-            find_profile(profile)(
-                np.concatenate([start.translation, np.zeros(3)]),
-                _first_rate(start, twist),
-                np.concatenate([goal.translation, turn]),
-                duration,
-            ),
-        )
+        x0 = np.concatenate([start.translation, np.zeros(3)])
+        x1 = np.concatenate([goal.translation, log3(start.rotation.T @ goal.rotation)])
+        coefficients = find_profile(profile)(x0, _first_rate(start, twist), x1, duration)
+        return cls(start_time, duration, start, coefficients)
 
     @classmethod
     def to_stop(cls, start_time: float, duration: float, start: SE3, twist: Motion) -> Self:
@@ -264,6 +244,6 @@ class SE3Trajectory:
         return placement, Motion(twist[:3], twist[3:]), Motion(acceleration[:3], acceleration[3:])
 
 
-def _first_rate(start: SE3, twist: Motion) -> NDArray[np.float64]:
+def _first_rate(start: SE3, twist: Motion) -> Array:
     """Return p' in world axes and phi' at phi = 0, where the right Jacobian is the identity."""
     return np.concatenate([start.rotation @ twist.linear, twist.angular])

@@ -168,12 +168,8 @@ def _accelerate(rows: np.ndarray, work: np.ndarray, k: int) -> float:
 @CheckedKernel
 def forward_dynamics(buffer: np.ndarray, q: np.ndarray, v: np.ndarray, tau: np.ndarray) -> int:
     """Fill ddq; external forces lie in the buffer. Returns -k if row k has no inertia to move."""
-    if not is_configuration(buffer, q):
+    if not (is_configuration(buffer, q) and is_velocity(buffer, v) and is_velocity(buffer, tau)):
         return 1
-    if not is_velocity(buffer, v):
-        return 2
-    if not is_velocity(buffer, tau):
-        return 3
     rows, coordinates = at.rows_of(buffer), take_configuration(buffer, q)
     n = rows.shape[0]
     work = at.matrix_of(buffer, at.H_WORK, n, at.B_STRIDE)

@@ -92,10 +92,8 @@ def centroidal_map(buffer: np.ndarray, q: np.ndarray) -> int:
 @CheckedKernel
 def centroidal_momentum(buffer: np.ndarray, q: np.ndarray, v: np.ndarray) -> int:
     """Fill Ag and hg = Ag v."""
-    if not is_configuration(buffer, q):
+    if not (is_configuration(buffer, q) and is_velocity(buffer, v)):
         return 1
-    if not is_velocity(buffer, v):
-        return 2
     Ag = _write_map(buffer, _collect(buffer, q))
     hg = at.matrix_of(buffer, at.H_HG, 6, 1)
     for i in range(6):
@@ -109,10 +107,8 @@ def centroidal_momentum(buffer: np.ndarray, q: np.ndarray, v: np.ndarray) -> int
 @CheckedKernel
 def kinetic_energy(buffer: np.ndarray, q: np.ndarray, v: np.ndarray) -> int:
     """Write the kinetic energy, the sum of v . Y v / 2 over the bodies, into the header."""
-    if not is_configuration(buffer, q):
+    if not (is_configuration(buffer, q) and is_velocity(buffer, v)):
         return 1
-    if not is_velocity(buffer, v):
-        return 2
     rows, coordinates = at.rows_of(buffer), take_configuration(buffer, q)
     energy = 0.0
     for k in range(1, rows.shape[0]):

@@ -3,9 +3,9 @@
 To find out the types of its arguments, numba's own wrapper takes 0.1 us for two arrays, as long as
 placing the bodies of an arm. Here they are known, and checked as they are read; see `arguments`.
 
-A checked kernel returns 0, or says which of its arguments behind the buffer is wrong: 1, 2, ...
-It asks for one vector after the other: with one function for all of them, which returns that
-number, a call for a six-joint arm took 20 ns more.
+A checked kernel returns 0, or a number above 0 when an argument is wrong: where a quaternion is
+not of unit length, the place of its configuration behind the buffer. It asks for one vector after
+the other: with one function for all of them, a call for a six-joint arm took 20 ns more.
 """
 
 from collections.abc import Callable

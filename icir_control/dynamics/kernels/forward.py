@@ -85,10 +85,8 @@ def _take_quaternions(rows: np.ndarray, q: np.ndarray) -> None:
         if motion != at.SPHERICAL and motion != at.FLOATING:
             continue
         i = at.integer(rows, k, at.INDEX_Q)
-        R, p = (
-            vec.load_matrix(rows, k, at.NEUTRAL_ROTATION),
-            vec.load(rows, k, at.NEUTRAL_POSITION),
-        )
+        R = vec.load_matrix(rows, k, at.NEUTRAL_ROTATION)
+        p = vec.load(rows, k, at.NEUTRAL_POSITION)
         if motion == at.FLOATING:
             p = vec.add(p, vec.apply(R, (q[i], q[i + 1], q[i + 2])))
             i += 3
@@ -198,32 +196,32 @@ def placements(buffer: np.ndarray, q: np.ndarray) -> int:
     return 0
 
 
-@CheckedKernel
-def velocities(buffer: np.ndarray, q: np.ndarray, v: np.ndarray) -> int:
-    """Check q and v, then fill placements, columns of J, twists, accelerations at ddq = 0."""
-    if not is_configuration(buffer, q):
-        return 1
-    if not is_velocity(buffer, v):
-        return 2
+@inlined
+def _move_all(
+    buffer: np.ndarray, q: np.ndarray, v: np.ndarray, a: np.ndarray, has_a: bool
+) -> None:
+    """Fill placements, columns of J, twists and accelerations, at ddq = 0 unless there is one."""
     rows, coordinates = at.rows_of(buffer), take_configuration(buffer, q)
     for k in range(1, rows.shape[0]):
         place(rows, k, coordinates)
         move(rows, k, v[k - 1])
+        if has_a:
+            accelerate(rows, k, a[k - 1])
+
+
+@CheckedKernel
+def velocities(buffer: np.ndarray, q: np.ndarray, v: np.ndarray) -> int:
+    """Check q and v, then fill placements, columns of J, twists, accelerations at ddq = 0."""
+    if not (is_configuration(buffer, q) and is_velocity(buffer, v)):
+        return 1
+    _move_all(buffer, q, v, v, False)
     return 0
 
 
 @CheckedKernel
 def accelerations(buffer: np.ndarray, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> int:
     """Check q, v and a, then fill placements, columns of J, twists and accelerations."""
-    if not is_configuration(buffer, q):
+    if not (is_configuration(buffer, q) and is_velocity(buffer, v) and is_velocity(buffer, a)):
         return 1
-    if not is_velocity(buffer, v):
-        return 2
-    if not is_velocity(buffer, a):
-        return 3
-    rows, coordinates = at.rows_of(buffer), take_configuration(buffer, q)
-    for k in range(1, rows.shape[0]):
-        place(rows, k, coordinates)
-        move(rows, k, v[k - 1])
-        accelerate(rows, k, a[k - 1])
+    _move_all(buffer, q, v, a, True)
     return 0

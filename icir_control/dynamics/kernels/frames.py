@@ -29,13 +29,16 @@ def place_frame(buffer: np.ndarray, frame: int) -> tuple[np.ndarray, int, Matrix
 
 
 @inlined
-def _axes_of(reference: int, R: Matrix, p: Vector) -> tuple[Matrix, Vector]:
-    """Return the axes and the point in which a motion of the frame (R, p) is to be given."""
+def _place_axes(
+    buffer: np.ndarray, frame: int, reference: int
+) -> tuple[np.ndarray, int, Matrix, Vector]:
+    """Return the rows, the frame's row, and the axes and point in which its motion is given."""
+    rows, row, R, p = place_frame(buffer, frame)
     if reference == LOCAL:
-        return R, p
+        return rows, row, R, p
     if reference == WORLD:
-        return vec.IDENTITY, vec.ZERO
-    return vec.IDENTITY, p
+        return rows, row, vec.IDENTITY, vec.ZERO
+    return rows, row, vec.IDENTITY, p
 
 
 @inlined
@@ -64,14 +67,6 @@ def _write_column(motion: sp.Spatial, column: int, out: np.ndarray) -> None:
     """Write a motion into a column of a (6, nv) array."""
     out[0, column], out[1, column], out[2, column] = motion[0]
     out[3, column], out[4, column], out[5, column] = motion[1]
-
-
-@inlined
-def _clear(matrix: np.ndarray) -> None:
-    """Fill a matrix with zeros."""
-    for i in range(matrix.shape[0]):
-        for j in range(matrix.shape[1]):
-            matrix[i, j] = 0.0
 
 
 @inlined
@@ -131,7 +126,7 @@ def frame_terms(
         jacobian: (6, nv), written.
         drift: (6,), written: the classical acceleration at ddq = 0, without gravity.
     """
-    _clear(jacobian)
+    jacobian[:] = 0.0
     write_frame_terms(buffer, frame, pose, twist, jacobian, drift)
 
 
@@ -143,7 +138,7 @@ def placement_terms(
     place_all(buffer, q)
     rows, row, R, p = place_frame(buffer, frame)
     _write_pose(R, p, pose)
-    _clear(jacobian)
+    jacobian[:] = 0.0
     _write_jacobian(rows, row, R, p, jacobian)
 
 
@@ -172,29 +167,24 @@ def frame_pose(
     return 0
 
 
-@inlined
-def _write_motion_of_row(
-    buffer: np.ndarray, frame: int, reference: int, out: np.ndarray, column: int
-) -> int:
-    """Write the motion that the rows hold at `column`, as seen from the frame."""
-    if not _is_known(buffer, frame, reference):
-        return 1
-    rows, row, R, p = place_frame(buffer, frame)
-    R, p = _axes_of(reference, R, p)
-    _write_motion(_motion_at(rows, row, column, R, p), out)
-    return 0
-
-
 @CheckedKernel
 def frame_velocity(buffer: np.ndarray, frame: int, reference: int, out: np.ndarray) -> int:
     """Write a frame's twist (6,)."""
-    return _write_motion_of_row(buffer, frame, reference, out, at.TWIST)
+    if not _is_known(buffer, frame, reference):
+        return 1
+    rows, row, R, p = _place_axes(buffer, frame, reference)
+    _write_motion(_motion_at(rows, row, at.TWIST, R, p), out)
+    return 0
 
 
 @CheckedKernel
 def frame_acceleration(buffer: np.ndarray, frame: int, reference: int, out: np.ndarray) -> int:
     """Write a frame's spatial acceleration (6,)."""
-    return _write_motion_of_row(buffer, frame, reference, out, at.ACCELERATION)
+    if not _is_known(buffer, frame, reference):
+        return 1
+    rows, row, R, p = _place_axes(buffer, frame, reference)
+    _write_motion(_motion_at(rows, row, at.ACCELERATION, R, p), out)
+    return 0
 
 
 @CheckedKernel
@@ -204,8 +194,7 @@ def frame_classical_acceleration(
     """Write a frame's classical acceleration (6,)."""
     if not _is_known(buffer, frame, reference):
         return 1
-    rows, row, R, p = place_frame(buffer, frame)
-    R, p = _axes_of(reference, R, p)
+    rows, row, R, p = _place_axes(buffer, frame, reference)
     _write_motion(_classical(rows, row, R, p), out)
     return 0
 
@@ -215,9 +204,8 @@ def frame_jacobian(buffer: np.ndarray, frame: int, reference: int, out: np.ndarr
     """Write a frame's Jacobian (6, nv)."""
     if not _is_known(buffer, frame, reference) or not _fits(buffer, out):
         return 1
-    rows, row, R, p = place_frame(buffer, frame)
-    R, p = _axes_of(reference, R, p)
-    _clear(out)
+    rows, row, R, p = _place_axes(buffer, frame, reference)
+    out[:] = 0.0
     _write_jacobian(rows, row, R, p, out)
     return 0
 
@@ -238,10 +226,9 @@ def frame_jacobian_rate(buffer: np.ndarray, frame: int, reference: int, out: np.
     """Write the time derivative of a frame's Jacobian (6, nv)."""
     if not _is_known(buffer, frame, reference) or not _fits(buffer, out):
         return 1
-    rows, row, R, p = place_frame(buffer, frame)
+    rows, row, R, p = _place_axes(buffer, frame, reference)
     v_axes = _twist_of_axes(rows, row, reference, p)
-    R, p = _axes_of(reference, R, p)
-    _clear(out)
+    out[:] = 0.0
     k = row
     while k > 0:
         # d(X^-1 J_k) = X^-1 (v_RATE - v_axes) x J_k

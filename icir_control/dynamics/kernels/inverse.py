@@ -13,7 +13,6 @@ from icir_control.dynamics.kernels import vector as vec
 from icir_control.dynamics.kernels.checked import CheckedKernel, is_configuration, is_velocity
 from icir_control.dynamics.kernels.composite import clear_world, inertia_in_world
 from icir_control.dynamics.kernels.forward import accelerate, move, place, take_configuration
-from icir_control.dynamics.kernels.vector import Vector
 
 
 @inlined
@@ -31,60 +30,45 @@ def add_wrench_to_parent(rows: np.ndarray, k: int) -> None:
 
 
 @inlined
-def _torques_to_root(rows: np.ndarray, tau: np.ndarray) -> None:
-    """Turn the wrenches of single rows into those of all beyond them, and into torques."""
+def _newton_euler(
+    buffer: np.ndarray, q: np.ndarray, v: np.ndarray, a: np.ndarray, has_a: bool, tau: np.ndarray
+) -> None:
+    """Fill tau, at ddq = 0 unless there is an acceleration (Featherstone, table 5.1)."""
+    rows, coordinates = at.rows_of(buffer), take_configuration(buffer, q)
+    clear_world(rows)
+    field = at.gravity_field(buffer)
+    external = at.matrix_of(buffer, at.H_EXTERNAL, rows.shape[0], 6)
+    has_external = buffer[at.H_HAS_EXTERNAL] != 0.0
+    for k in range(1, rows.shape[0]):
+        R, p = place(rows, k, coordinates)
+        twist, acceleration = move(rows, k, v[k - 1])
+        if has_a:
+            acceleration = accelerate(rows, k, a[k - 1])
+        # A tree at rest in a field moves like one that is pushed by -field.
+        # f_k = Y (a - field) + v x* (Y v) - f_external
+        acceleration = vec.subtract(acceleration[0], field), acceleration[1]
+        f = sp.body_force(inertia_in_world(rows, k, R, p), twist, acceleration)
+        if has_external:
+            f = sp.subtract(f, sp.force_out_of(R, p, sp.load(external, k, 0)))
+        sp.store(rows, k, at.WRENCH, f)
     for k in range(rows.shape[0] - 1, 0, -1):
         tau[k - 1] = torque_of_row(rows, k)
         add_wrench_to_parent(rows, k)
 
 
-@inlined
-def _against_gravity(a: sp.Spatial, field: Vector) -> sp.Spatial:
-    """Return a - field: a tree at rest in a field moves like one that is pushed by -field."""
-    return vec.subtract(a[0], field), a[1]
-
-
 @CheckedKernel
 def nonlinear_effects(buffer: np.ndarray, q: np.ndarray, v: np.ndarray) -> int:
     """Fill nle = C(q, v) v + g(q): the inverse dynamics at ddq = 0."""
-    if not is_configuration(buffer, q):
+    if not (is_configuration(buffer, q) and is_velocity(buffer, v)):
         return 1
-    if not is_velocity(buffer, v):
-        return 2
-    rows, coordinates = at.rows_of(buffer), take_configuration(buffer, q)
-    clear_world(rows)
-    field = at.gravity_field(buffer)
-    for k in range(1, rows.shape[0]):
-        R, p = place(rows, k, coordinates)
-        twist, a = move(rows, k, v[k - 1])
-        f = sp.body_force(inertia_in_world(rows, k, R, p), twist, _against_gravity(a, field))
-        sp.store(rows, k, at.WRENCH, f)
-    _torques_to_root(rows, at.vector_of(buffer, at.H_NLE))
+    _newton_euler(buffer, q, v, v, False, at.vector_of(buffer, at.H_NLE))
     return 0
 
 
 @CheckedKernel
 def inverse_dynamics(buffer: np.ndarray, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> int:
-    """Fill tau (Featherstone, table 5.1); external forces lie in the buffer."""
-    if not is_configuration(buffer, q):
+    """Fill tau; external forces lie in the buffer."""
+    if not (is_configuration(buffer, q) and is_velocity(buffer, v) and is_velocity(buffer, a)):
         return 1
-    if not is_velocity(buffer, v):
-        return 2
-    if not is_velocity(buffer, a):
-        return 3
-    rows, coordinates = at.rows_of(buffer), take_configuration(buffer, q)
-    clear_world(rows)
-    field = at.gravity_field(buffer)
-    has_external = buffer[at.H_HAS_EXTERNAL] != 0.0
-    external = at.matrix_of(buffer, at.H_EXTERNAL, rows.shape[0], 6)
-    for k in range(1, rows.shape[0]):
-        R, p = place(rows, k, coordinates)
-        twist, _ = move(rows, k, v[k - 1])
-        acceleration = _against_gravity(accelerate(rows, k, a[k - 1]), field)
-        # f_k = Y (a - field) + v x* (Y v) - f_external
-        f = sp.body_force(inertia_in_world(rows, k, R, p), twist, acceleration)
-        if has_external:
-            f = sp.subtract(f, sp.force_out_of(R, p, sp.load(external, k, 0)))
-        sp.store(rows, k, at.WRENCH, f)
-    _torques_to_root(rows, at.vector_of(buffer, at.H_TAU))
+    _newton_euler(buffer, q, v, a, True, at.vector_of(buffer, at.H_TAU))
     return 0

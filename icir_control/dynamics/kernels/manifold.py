@@ -24,17 +24,14 @@ def _normalize(quaternion: np.ndarray) -> None:
     square = 0.0
     for value in quaternion:
         square += value * value
-    for i in range(4):
-        quaternion[i] /= np.sqrt(square)
+    quaternion /= np.sqrt(square)
 
 
 @CheckedKernel
 def integrated(buffer: np.ndarray, q: np.ndarray, v: np.ndarray, out: np.ndarray) -> int:
     """Write the configuration that the constant velocity v reaches from q in unit time."""
-    if not is_configuration(buffer, q):
+    if not (is_configuration(buffer, q) and is_velocity(buffer, v)):
         return 1
-    if not is_velocity(buffer, v):
-        return 2
     if buffer[at.H_HAS_QUATERNIONS] == 0.0:
         for i in range(q.size):
             out[i] = q[i] + v[i]
@@ -43,26 +40,26 @@ def integrated(buffer: np.ndarray, q: np.ndarray, v: np.ndarray, out: np.ndarray
     turn, rotation = np.empty(4), np.empty((3, 3))
     moved, shift = np.empty((3, 3)), np.empty(3)
     for k in range(1, rows.shape[0]):
-        motion, i = at.integer(rows, k, at.MOTION), at.integer(rows, k, at.INDEX_Q)
+        motion, i, j = at.integer(rows, k, at.MOTION), at.integer(rows, k, at.INDEX_Q), k - 1
+        if motion == at.FOLLOWS:
+            continue
         if motion == at.REVOLUTE or motion == at.PRISMATIC:
-            out[i] = q[i] + v[k - 1]
-        elif motion == at.SPHERICAL:
-            quaternion_exp(v[k - 1 : k + 2], turn)
-            quaternion_multiply(q[i : i + 4], turn, out[i : i + 4])
-            _normalize(out[i : i + 4])
-        elif motion == at.FLOATING:
+            out[i] = q[i] + v[j]
+            continue
+        if motion == at.FLOATING:
             # M' = M exp6(v): p' = p + R shift
-            exp6(v[k - 1 : k + 5], moved, shift)
+            exp6(v[j : j + 6], moved, shift)
             quaternion_to_rotation(q[i + 3 : i + 7], rotation)
-            for j in range(3):
-                out[i + j] = q[i + j] + (
-                    rotation[j, 0] * shift[0]
-                    + rotation[j, 1] * shift[1]
-                    + rotation[j, 2] * shift[2]
+            for axis in range(3):
+                out[i + axis] = q[i + axis] + (
+                    rotation[axis, 0] * shift[0]
+                    + rotation[axis, 1] * shift[1]
+                    + rotation[axis, 2] * shift[2]
                 )
-            quaternion_exp(v[k + 2 : k + 5], turn)
-            quaternion_multiply(q[i + 3 : i + 7], turn, out[i + 3 : i + 7])
-            _normalize(out[i + 3 : i + 7])
+            i, j = i + 3, j + 3
+        quaternion_exp(v[j : j + 3], turn)
+        quaternion_multiply(q[i : i + 4], turn, out[i : i + 4])
+        _normalize(out[i : i + 4])
     return 0
 
 

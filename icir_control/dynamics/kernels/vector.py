@@ -31,14 +31,7 @@ def load_matrix(rows: np.ndarray, k: int, at: int) -> Matrix:
 @inlined
 def load_symmetric(rows: np.ndarray, k: int, at: int) -> Symmetric:
     """Read the symmetric matrix that begins at column `at` of row k."""
-    return (
-        rows[k, at],
-        rows[k, at + 1],
-        rows[k, at + 2],
-        rows[k, at + 3],
-        rows[k, at + 4],
-        rows[k, at + 5],
-    )
+    return load(rows, k, at) + load(rows, k, at + 3)
 
 
 @inlined
