@@ -156,7 +156,7 @@ def loop_ask(seconds: float) -> None:
 
 def loop_answer(_: float) -> None:
     """Run the controller."""
-    from icir_control.nodes.controller import main as controller
+    from icir_control.nodes.__main__ import controller
 
     sys.exit(controller(['controller', *QUIET]))
 
@@ -185,7 +185,7 @@ def plain_loop_answer(seconds: float) -> None:
 
 def composed_ask(seconds: float) -> None:
     """Run bridge and controller in this process for a while."""
-    from icir_control.nodes.composed.nodes import ComposedNodes
+    from icir_control.nodes.composed import ComposedNodes
     from icir_control.nodes.process.run import init_ros
 
     init_ros(['composed', *FAST, '--log-level', 'error'])

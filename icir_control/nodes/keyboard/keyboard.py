@@ -22,7 +22,7 @@ from icir_control.nodes.keyboard.keys import (
     table_of,
 )
 from icir_control.nodes.keyboard.terminal import Terminal
-from icir_control.nodes.process.run import join_graph, run_node
+from icir_control.nodes.process.run import join_graph
 from icir_control.nodes.process.stop_request import StopRequest
 
 CONTROLLER = 'controller'
@@ -196,12 +196,3 @@ class KeyboardNode:
     def close(self) -> None:
         """Leave the graph."""
         self._node.destroy_node()
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the keyboard as a process; see `run_node`.
-
-    Args:
-        arguments: Command line arguments with the program's name, those of the process by default.
-    """
-    return run_node('keyboard', arguments, lambda: KeyboardNode)
