@@ -150,7 +150,7 @@ def loop_ask(seconds: float) -> None:
 
     init_ros(['bridge', *FAST])
     bridge = MujocoBridge()
-    bridge.run(StopAfter(seconds, lambda: bridge.steps))
+    bridge.run(StopAfter(seconds, lambda: bridge.world.steps))
     bridge.close()
 
 
@@ -190,7 +190,7 @@ def composed_ask(seconds: float) -> None:
 
     init_ros(['composed', *FAST, '--log-level', 'error'])
     nodes = ComposedNodes()
-    nodes.run(StopAfter(seconds, lambda: nodes.steps))
+    nodes.run(StopAfter(seconds, lambda: nodes.bridge.world.steps))
     nodes.close()
 
 

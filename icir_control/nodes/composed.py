@@ -17,7 +17,11 @@ from icir_control.nodes.transport import JointStateSubscription, Link, Waiter
 
 
 class ComposedNodes:
-    """A bridge in whose waits a controller answers."""
+    """A bridge in whose waits a controller answers.
+
+    Attributes:
+        bridge: The bridge.
+    """
 
     def __init__(self) -> None:
         """Start both nodes; see `ControllerNode` and `MujocoBridge`.
@@ -30,25 +34,20 @@ class ComposedNodes:
             _ComposedWaiter, controller=self._controller, update_links=self._update_links
         )
         self._links: tuple[Link, ...] = ()
-        self._bridge = MujocoBridge(waiter)
+        self.bridge = MujocoBridge(waiter)
         self._links = (
-            Link(self._bridge.states, self._controller.states),
-            Link(self._controller.commands, self._bridge.commands),
+            Link(self.bridge.states, self._controller.states),
+            Link(self._controller.commands, self.bridge.commands),
         )
-
-    @property
-    def steps(self) -> int:
-        """The number of control periods so far."""
-        return self._bridge.steps
 
     def run(self, stop: StopRequest) -> None:
         """Run both until asked to stop; see `NodeProcess`."""
         self._controller.log_ready()
-        self._bridge.run(stop)
+        self.bridge.run(stop)
 
     def close(self) -> None:
         """Leave the graph."""
-        self._bridge.close()
+        self.bridge.close()
         self._controller.close()
 
     def _update_links(self) -> None:

@@ -36,12 +36,7 @@ class BridgeConfig:
         running=False,
     )
     timestep: float = parameter(
-        0.001,
-        's',
-        'control period and step of the physics',
-        lower=1e-5,
-        upper=0.02,
-        running=False,
+        0.001, 's', 'control period and step of the physics', lower=1e-5, upper=0.02, running=False
     )
     initial_configuration_deg: FloatArray = parameter(
         [],
@@ -55,10 +50,7 @@ class BridgeConfig:
         True, '', 'step only with the command that answers the present state', running=False
     )
     real_time_factor: float = parameter(
-        1.0,
-        '',
-        'simulated seconds per second of wall time, 0 is as fast as possible',
-        lower=0.0,
+        1.0, '', 'simulated seconds per second of wall time, 0 is as fast as possible', lower=0.0
     )
     command_timeout: float = parameter(
         0.5,

@@ -106,7 +106,7 @@ class Loop(ABC):
         """
         self.world = world
         self.gate = CommandGate(lockstep=config.lockstep)
-        self.hold = Hold()
+        self.hold = Hold(config.command_timeout)
         self.pacer = Pacer(world.timestep_ns * 1e-9, config.real_time_factor)
         self.pushes = PushSchedule(world.push, world.clear_push)
         self.tasks = PeriodicTasks()
@@ -139,7 +139,7 @@ class Loop(ABC):
         self._states.open_run()
         self.gate.open_run(self._states.token, self.world.time_ns)
         self.pacer.restart(time.monotonic())
-        self.hold.set_divergence('')
+        self.hold.divergence = ''
         self.has_timed_out = False
         self._states.publish()
 
@@ -147,12 +147,12 @@ class Loop(ABC):
         """Begin a run from the initial configuration, at rest; simulation time goes on."""
         self.pushes.clear()
         self.world.reset(self.initial_configuration)
-        self.hold.cancel_step()
+        self.hold.cancel_steps()
         self.open_run()
 
     def pause(self, is_paused: bool) -> None:
         """Pause or resume."""
-        self.hold.pause(is_paused)
+        self.hold.is_paused = is_paused
         self.pacer.restart(time.monotonic())
 
     def set_duplicate(self, duplicate: str) -> None:
@@ -229,7 +229,7 @@ class Loop(ABC):
             if self._resets_on_divergence:
                 self.reset()
             else:
-                self.hold.set_divergence(str(error))
+                self.hold.divergence = str(error)
             return
         self._states.publish()
         # From here on the controller computes, and nothing waits for this process.
@@ -238,7 +238,7 @@ class Loop(ABC):
         world.prepare()
         if self._is_unchecked:
             self._count_saturation()
-        self.hold.finish_step(True)
+        self.hold.finish_step()
 
     def _count_saturation(self) -> None:
         """Count the newest command if it is beyond an effort limit."""
@@ -262,7 +262,8 @@ class Loop(ABC):
         Returns:
             Wall time [s, monotonic].
         """
-        self.hold.check_step_timeout(now)
+        if now >= self.hold.step_due:
+            self.hold.finish_step(self.blocked_by or f'no command within {self._timeout:g} s')
         states = self._states
         if now < states.repeat_due:
             return self._wait(now, min(states.repeat_due, self.tasks.due))

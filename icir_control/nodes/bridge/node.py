@@ -6,13 +6,15 @@ from collections.abc import Callable
 from importlib.util import find_spec
 from typing import Any
 
+from rclpy.time import Time
+from rosgraph_msgs.msg import Clock
+
 from icir_control.dynamics import FrameType, load_urdf
-from icir_control.nodes.bridge import diagnostics
 from icir_control.nodes.bridge.config import declare_config
-from icir_control.nodes.bridge.diagnostics import BridgeDiagnostics, ClockPublisher
+from icir_control.nodes.bridge.diagnostics import BridgeDiagnostics
 from icir_control.nodes.bridge.loop import FreeRunningLoop, LockstepLoop
 from icir_control.nodes.bridge.self_check import check_model
-from icir_control.nodes.bridge.services import SimulationServices, Stepper
+from icir_control.nodes.bridge.services import SimulationServices
 from icir_control.nodes.bridge.wrench import WrenchInput
 from icir_control.nodes.parameters import Parameters
 from icir_control.nodes.process.graph import Publishers
@@ -24,7 +26,9 @@ from icir_control.simulation import World, open_viewer
 
 _DUPLICATES_PERIOD = 0.1  # s of wall time, as all of these
 _WRONG_TYPES_PERIOD = 1.0
+_CLOCK_PERIOD = 0.01
 _VIEWER_PERIOD = 1.0 / 60.0
+_DIAGNOSTICS_PERIOD = 1.0
 _GC_PERIOD = 1.0
 
 
@@ -36,6 +40,7 @@ class MujocoBridge:
     Attributes:
         states: Publishes the state.
         commands: Receives the commands.
+        world: The plant.
     """
 
     def __init__(self, waiter: Callable[..., Waiter] = Waiter) -> None:
@@ -53,7 +58,7 @@ class MujocoBridge:
         self._model = load_urdf(path)
         self._config = declare_config(self._parameters, self._model)
         config = self._config
-        self._world = World(
+        self.world = World(
             path,
             joint_names=self._model.joint_names,
             end_effector_frame=config.end_effector_frame,
@@ -62,10 +67,10 @@ class MujocoBridge:
             plant=config.plant,
             lossless=True,  # as the dynamics model; the plant's parameters add losses
         )
-        self._notes = check_model(self._model, self._world)
+        self._notes = check_model(self._model, self.world)
         self._build_loop(waiter)
         self._build_interface()
-        self._viewer = open_viewer(self._world, config.viewer)
+        self._viewer = open_viewer(self.world, config.viewer)
         self._add_tasks()
         self._parameters.watch(self._update)
 
@@ -77,7 +82,7 @@ class MujocoBridge:
         self._waiter = waiter(self._node, [self.commands])
         loop = LockstepLoop if config.lockstep else FreeRunningLoop
         self._loop = loop(
-            self._world,
+            self.world,
             self.states,
             self.commands,
             self._waiter,
@@ -88,19 +93,18 @@ class MujocoBridge:
 
     def _build_interface(self) -> None:
         config = self._config
-        stepper = Stepper(self._loop, self._waiter, config.command_timeout)
-        SimulationServices(self._node, self._loop, stepper)
+        services = SimulationServices(self._node, self._loop, self._waiter)
         if find_spec('simulation_interfaces') is not None:
             from icir_control.nodes.bridge.standard_services import StandardServices
 
-            StandardServices(self._node, self._loop, stepper)
+            StandardServices(self._node, self._loop, services.take_steps)
         frames = self._model.frames
         self._wrenches = WrenchInput(
             self._node,
             self._loop.pushes,
             links=tuple(frame.name for frame in frames if frame.type is FrameType.BODY),
             hold=config.external_wrench_hold,
-            time_ns=lambda: self._world.time_ns,
+            time_ns=lambda: self.world.time_ns,
         )
         deviations = {f'plant.{name}': value for name, value in config.deviations.items()}
         constants = {'lockstep': config.lockstep, **deviations}
@@ -112,19 +116,14 @@ class MujocoBridge:
         every = self._loop.tasks.every
         every(_DUPLICATES_PERIOD, lambda _: self._check_duplicates())
         every(_WRONG_TYPES_PERIOD, lambda _: self._count_wrong_types())
-        every(diagnostics.PERIOD, self._diagnostics.publish)
+        every(_DIAGNOSTICS_PERIOD, self._diagnostics.publish)
         # The collector is off while the loop runs, so that it never delays a tick.
         every(_GC_PERIOD, lambda _: gc.collect())
         if self._config.publish_clock:
-            clock = ClockPublisher(self._node)
-            every(diagnostics.CLOCK_PERIOD, lambda _: clock.publish(self._world.time_ns))
+            self._clock = self._node.create_publisher(Clock, '/clock', 1)
+            every(_CLOCK_PERIOD, lambda _: self._publish_clock())
         if self._viewer.is_open:
             every(_VIEWER_PERIOD, lambda _: self._viewer.sync())
-
-    @property
-    def steps(self) -> int:
-        """The number of control periods so far."""
-        return self._world.steps
 
     def run(self, stop: StopRequest) -> None:
         """Run until asked to stop; see `NodeProcess`."""
@@ -153,7 +152,7 @@ class MujocoBridge:
         )
         for name, value in config.deviations.items():
             log.warning(f'the plant departs from the model: plant.{name} = {value:g}')
-        for note in (*self._notes, *self._world.notes):
+        for note in (*self._notes, *self.world.notes):
             log.warning(note)
         if config.viewer == 'auto' and self._viewer.reason:
             log.info(f'no window: {self._viewer.reason}')
@@ -171,6 +170,9 @@ class MujocoBridge:
         self._wrenches.hold(config.external_wrench_hold)
         self._loop.initial_configuration = config.initial_configuration
         self._config = config
+
+    def _publish_clock(self) -> None:
+        self._clock.publish(Clock(clock=Time(nanoseconds=self.world.time_ns).to_msg()))
 
     def _check_duplicates(self) -> None:
         topics = self.commands.topic_name, self.states.topic_name

@@ -59,11 +59,6 @@ class PushSchedule:
         self._ends: dict[str, int] = {}
         self.next_change_ns = _NEVER
 
-    @property
-    def links(self) -> tuple[str, ...]:
-        """The links that are pushed now."""
-        return tuple(self._ends)
-
     def add(self, push: Push) -> None:
         """Add a push; one whose start is in the past starts at the next update."""
         insort(self._waiting, push)
