@@ -9,7 +9,7 @@ from icir_control.nodes.transport.endpoints import (
     JointStateSubscription,
     Link,
 )
-from icir_control.nodes.transport.layout import FIELDS, read_joint_state
+from icir_control.nodes.transport.messages import FIELDS, read_joint_state
 from icir_control.nodes.transport.waiter import Waiter
 
 __all__ = [
