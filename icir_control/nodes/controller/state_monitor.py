@@ -43,6 +43,10 @@ class StartDetector:
             keep_state, *self._last, self._last, self._margin, 0.0
         )
 
+    def repeats(self, stamp_ns: int, token: str) -> bool:
+        """Return whether a state is the last one, received again."""
+        return stamp_ns == self._stamp_ns and token == self._token
+
     def forget(self) -> None:
         """Treat the next state as the first one."""
         self._token = None
@@ -208,12 +212,9 @@ class StateMonitor:
             'publishers of states': ', '.join(publishers),
             **limits_of(self._controller),
         }
-        status = DiagnosticStatus(
-            level=level,
-            name=f'{self._node.get_fully_qualified_name()}: states',
-            message=message,
-            values=key_values(values),
-        )
+        name = f'{self._node.get_fully_qualified_name()}: states'
+        status = DiagnosticStatus(level=level, name=name, message=message)
+        status.values = key_values(values)
         array = DiagnosticArray(status=[status])
         array.header.stamp = self._node.get_clock().now().to_msg()
         self._diagnostics.publish(array)

@@ -16,7 +16,7 @@ from rclpy.signals import SignalHandlerOptions
 from rclpy.utilities import remove_ros_args
 
 from icir_control.errors import ConfigurationError, IcirError
-from icir_control.nodes.parameter_files import readable_parameters
+from icir_control.nodes.parameters import readable_parameters
 from icir_control.nodes.process.discovery import check_ports, configure_fast_dds
 from icir_control.nodes.process.stop_request import StopRequest
 
