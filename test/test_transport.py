@@ -21,14 +21,14 @@ from std_srvs.srv import Trigger
 from wall_time import Stopwatch
 
 from icir_control.errors import InvalidValueError
-from icir_control.nodes.transport import (
+from icir_control.nodes.transport import endpoints
+from icir_control.nodes.transport.endpoints import (
     JointStatePublisher,
     JointStateSubscription,
     Link,
-    Waiter,
-    endpoints,
 )
 from icir_control.nodes.transport.messages import JointStateDecoder, JointStateLayout
+from icir_control.nodes.transport.waiter import Waiter
 
 # Lengths that are no multiples of four: the padding behind them holds whatever was in memory.
 NAMES = ('shoulder', 'elbow_2', 'wrist', 'j')

@@ -138,11 +138,6 @@ class BridgeConfig:
         lower, upper = self.model.lower_position_limit, self.model.upper_position_limit
         return np.clip(np.zeros(self.model.nq), lower, upper)
 
-    @property
-    def deviations(self) -> dict[str, Any]:
-        """The plant's parameters that differ from the model's, by name."""
-        return dict(self.plant.differences)
-
     def updated(self, changes: Mapping[str, Any]) -> Self:
         """Return the configuration with some parameters changed, by full name, all or none.
 

@@ -6,7 +6,8 @@ import time
 from collections import Counter
 from collections.abc import Callable
 
-from icir_control.nodes.transport import FIELDS, JointStatePublisher
+from icir_control.nodes.transport.endpoints import JointStatePublisher
+from icir_control.nodes.transport.messages import FIELDS
 from icir_control.simulation import World
 
 _NEVER = -1

@@ -14,7 +14,8 @@ from icir_control.nodes.bridge.config import BridgeConfig
 from icir_control.nodes.bridge.gate import CommandGate, Hold, StateOutput
 from icir_control.nodes.bridge.timing import Pacer, PeriodicTasks
 from icir_control.nodes.bridge.wrench import PushSchedule
-from icir_control.nodes.transport import JointStatePublisher, JointStateSubscription, Waiter
+from icir_control.nodes.transport.endpoints import JointStatePublisher, JointStateSubscription
+from icir_control.nodes.transport.waiter import Waiter
 from icir_control.simulation import World
 
 BRAKE_RATE = 20.0

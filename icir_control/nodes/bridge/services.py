@@ -8,7 +8,7 @@ from rclpy.task import Future
 from std_srvs.srv import SetBool, Trigger
 
 from icir_control.nodes.bridge.loop import Loop
-from icir_control.nodes.transport import Waiter
+from icir_control.nodes.transport.waiter import Waiter
 
 
 class SimulationServices:

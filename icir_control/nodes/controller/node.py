@@ -11,7 +11,8 @@ from icir_control.nodes.controller.telemetry import Telemetry
 from icir_control.nodes.parameters import Parameters, shipped_parameters
 from icir_control.nodes.process.run import gc_off, join_graph
 from icir_control.nodes.process.stop_request import StopRequest
-from icir_control.nodes.transport import JointStatePublisher, JointStateSubscription, Waiter
+from icir_control.nodes.transport.endpoints import JointStatePublisher, JointStateSubscription
+from icir_control.nodes.transport.waiter import Waiter
 from icir_control.parameter import Parameter
 from icir_control.share import find_model_file
 
@@ -64,7 +65,7 @@ class ControllerNode:
         self._requests = Requests(node, self._controller, self._finish_request)
         self.states = JointStateSubscription(node, STATES, names)
         (self._effort,) = self.commands.open('', 'effort')
-        self._monitor = StateMonitor(node, self.states, self._controller, self.commands.topic_name)
+        self._monitor = StateMonitor(node, self.states, self._controller)
         self.waiter = Waiter(node, [self.states])
 
     def run(self, stop: StopRequest) -> None:

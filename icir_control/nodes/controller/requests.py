@@ -16,7 +16,7 @@ from std_srvs.srv import Trigger
 from icir_control.control import Controller
 from icir_control.errors import IcirError, InvalidValueError
 from icir_control.nodes.controller.telemetry import LATCHED, key_values
-from icir_control.nodes.transport import read_joint_state
+from icir_control.nodes.transport.messages import read_joint_state
 from icir_control.spatial import SE3, Force
 
 

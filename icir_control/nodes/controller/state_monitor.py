@@ -15,7 +15,7 @@ from icir_control.compiled import bound, kernel
 from icir_control.control import Controller
 from icir_control.nodes.controller.telemetry import key_values, limits_of
 from icir_control.nodes.process.graph import Publishers
-from icir_control.nodes.transport import JointStateSubscription
+from icir_control.nodes.transport.endpoints import JointStateSubscription
 
 STATE_TIMEOUT = 1.0  # s of wall time without a state until that is reported
 PERIOD = 1.0  # s of wall time between two diagnostics
@@ -118,21 +118,18 @@ class StateMonitor:
     and no state is answered until one of them has stopped for `STATE_TIMEOUT`.
     """
 
-    def __init__(
-        self, node: Node, states: JointStateSubscription, controller: Controller, own_topic: str
-    ) -> None:
+    def __init__(self, node: Node, states: JointStateSubscription, controller: Controller) -> None:
         """Start the diagnostics.
 
         Args:
             node: The node that logs and publishes diagnostics.
             states: The subscription that is monitored.
             controller: Its mode and limits are part of the diagnostics.
-            own_topic: Full name of a topic on which the node publishes.
         """
         self._node = node
         self._states = states
         self._controller = controller
-        self._publishers = Publishers(node, own_topic)
+        self._publishers = Publishers(node)
         self._topic = states.topic_name
         self._received_at = time.monotonic()
         self._has_timed_out = False
@@ -190,9 +187,7 @@ class StateMonitor:
 
     def _report(self) -> None:
         """Publish the diagnostics, and collect garbage between two ticks."""
-        for sentence in self._publishers.new_wrong_types(self._topic):
-            self._states.rejected['wrong_type'] += 1
-            self._node.get_logger().warning(sentence)
+        self._publishers.count_wrong_types(self._states)
         publishers = self._publishers.on(self._topic)
         rejected = self._states.rejected
         level, message = DiagnosticStatus.OK, self._controller.mode or 'waiting for a state'

@@ -17,7 +17,7 @@ from rclpy.time import Time
 from std_msgs.msg import Float64, Header, String
 
 from icir_control.control import TERMS, Controller
-from icir_control.nodes.transport import JointStatePublisher
+from icir_control.nodes.transport.endpoints import JointStatePublisher
 from icir_control.spatial import SE3
 
 PERIOD_NS = 10_000_000  # of simulation time
