@@ -78,7 +78,7 @@ class Loop(ABC):
         pushes: Wrenches by simulation time.
         tasks: Periodic tasks, by wall time.
         statistics: Counters.
-        initial_configuration: (n,) where a reset places the robot [rad or m].
+        config: The bridge's parameters; those that may change, change here.
         duplicate: Which topic has more than one publisher, a sentence; empty when none has. Set by
             `set_duplicate`.
         has_timed_out: Whether no command has come for `command_timeout`.
@@ -112,14 +112,13 @@ class Loop(ABC):
         self.pushes = PushSchedule(world.push, world.clear_push)
         self.tasks = PeriodicTasks()
         self.statistics = Statistics()
-        self.initial_configuration = config.initial_configuration
+        self.config = config
+        self._timeout = config.command_timeout
         self.duplicate = ''
         self.has_timed_out = False
         self._states = StateOutput(world, states)
         self.commands = commands
         self._waiter = waiter
-        self._timeout = config.command_timeout
-        self._resets_on_divergence = config.on_divergence == 'reset'
         self.missing = missing
         self._missing_reason = ''
         self._missing_due = 0.0
@@ -147,7 +146,7 @@ class Loop(ABC):
     def reset(self) -> None:
         """Begin a run from the initial configuration, at rest; simulation time goes on."""
         self.pushes.clear()
-        self.world.reset(self.initial_configuration)
+        self.world.reset(self.config.initial_configuration)
         self.hold.cancel_steps()
         self.open_run()
 
@@ -227,7 +226,7 @@ class Loop(ABC):
         except DivergenceError as error:
             self.statistics.divergences += 1
             self._log.error(str(error))
-            if self._resets_on_divergence:
+            if self.config.on_divergence == 'reset':
                 self.reset()
             else:
                 self.hold.divergence = str(error)

@@ -58,8 +58,7 @@ class MujocoBridge:
         self._parameters = Parameters(self.node)
         path = find_model_file(self._parameters.declare_model())
         self._model = load_urdf(path)
-        self._config = declare_config(self._parameters, self._model)
-        config = self._config
+        self._config = config = declare_config(self._parameters, self._model)
         self.world = World(
             path,
             joint_names=self._model.joint_names,
@@ -105,7 +104,7 @@ class MujocoBridge:
             self.node,
             self._loop.pushes,
             links=tuple(frame.name for frame in frames if frame.type is FrameType.BODY),
-            hold=config.external_wrench_hold,
+            hold=lambda: self._loop.config.external_wrench_hold,
             time_ns=lambda: self.world.time_ns,
         )
         deviations = {f'plant.{name}': value for name, value in config.plant.differences.items()}
@@ -166,12 +165,10 @@ class MujocoBridge:
         Raises:
             ConfigurationError: They are not valid together.
         """
-        config = self._config.updated(changes)
-        if config.real_time_factor != self._config.real_time_factor:
-            self._loop.pacer.set_factor(config.real_time_factor, time.monotonic())
-        self._wrenches.hold(config.external_wrench_hold)
-        self._loop.initial_configuration = config.initial_configuration
-        self._config = config
+        loop, config = self._loop, self._loop.config.updated(changes)
+        if config.real_time_factor != loop.config.real_time_factor:
+            loop.pacer.set_factor(config.real_time_factor, time.monotonic())
+        loop.config = config
 
     def _publish_clock(self) -> None:
         self._clock.publish(Clock(clock=Time(nanoseconds=self.world.time_ns).to_msg()))

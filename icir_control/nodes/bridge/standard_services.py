@@ -116,7 +116,6 @@ class StandardServices:
 
     async def _step(self, request: Any, response: Any) -> Any:
         reason = await self._take_steps(request.steps)
-        failed, done = Result.RESULT_OPERATION_FAILED, Result.RESULT_OK
-        response.result.result = failed if reason else done
+        response.result.result = Result.RESULT_OPERATION_FAILED if reason else Result.RESULT_OK
         response.result.error_message = reason
         return response

@@ -114,9 +114,7 @@ def modes_of(
     for name in names:
         prefix = f'modes.{name}.'
         own = {
-            full.removeprefix(prefix): value
-            for full, value in values.items()
-            if full.startswith(prefix)
+            full.removeprefix(prefix): v for full, v in values.items() if full.startswith(prefix)
         }
         key = str(own.pop('key', ''))
         modes[key] = Mode(name, key, str(own.pop('law', '')), name in takes_pose, own)
@@ -219,11 +217,9 @@ class Jogger:
         target.header.frame_id = self._reference.header.frame_id
         target.pose = moved(self._reference.pose, jog, size, in_tool_axes=self._in_tool_axes)
         self._targets.publish(target)
-        how = (
-            f'turns about {jog.name} by {degrees:g} deg'
-            if jog.turns
-            else (f'moves along {jog.name} by {1e3 * metres:g} mm')
-        )
+        how = f'moves along {jog.name} by {1e3 * metres:g} mm'
+        if jog.turns:
+            how = f'turns about {jog.name} by {degrees:g} deg'
         stamp = target.header.stamp
         return f'{stamp.sec}.{stamp.nanosec:09d}', f'the tool {how} ({self.axes} axes)'
 
