@@ -1,7 +1,6 @@
 """The bridge on `/diagnostics`."""
 
 import time
-from collections.abc import Mapping
 from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
@@ -17,30 +16,19 @@ _NANOSECONDS = 1_000_000_000
 class BridgeDiagnostics:
     """`/diagnostics`: one status, named after the node."""
 
-    def __init__(
-        self,
-        node: Node,
-        loop: Loop,
-        wrenches: WrenchInput,
-        model: str,
-        constants: Mapping[str, Any],
-    ) -> None:
+    def __init__(self, node: Node, loop: Loop, wrenches: WrenchInput) -> None:
         """Create the publisher.
 
         Args:
             node: The bridge.
             loop: What is reported.
             wrenches: Receives the external wrenches.
-            model: The robot's name.
-            constants: Values that do not change, such as how the plant departs from the model.
         """
         self._loop = loop
         self._wrenches = wrenches
         self._malformed = 0
         self._publisher = node.create_publisher(DiagnosticArray, '/diagnostics', 1)
         self._name = f'{node.get_fully_qualified_name()}: simulation'
-        self._model = model
-        self._constants = constants
         self._wall = time.monotonic()
         self._time_ns = loop.world.time_ns
 
@@ -59,7 +47,11 @@ class BridgeDiagnostics:
         values = [KeyValue(key=key, value=str(v)) for key, v in self._values(factor).items()]
         loop.statistics.start_report()
         status = DiagnosticStatus(
-            level=level, name=self._name, message=message, hardware_id=self._model, values=values
+            level=level,
+            name=self._name,
+            message=message,
+            hardware_id=loop.config.model.name,
+            values=values,
         )
         array = DiagnosticArray(status=[status])
         array.header.stamp = Time(nanoseconds=time_ns).to_msg()
@@ -100,5 +92,6 @@ class BridgeDiagnostics:
             'divergences': statistics.divergences,
             'rejected': rejected.total(),
             **{f'rejected.{kind}': count for kind, count in sorted(rejected.items())},
-            **self._constants,
+            'lockstep': loop.config.lockstep,
+            **{f'plant.{name}': v for name, v in loop.config.plant.differences.items()},
         }

@@ -93,25 +93,20 @@ class MujocoBridge:
         )
 
     def _build_interface(self) -> None:
-        config = self._config
         services = SimulationServices(self.node, self._loop, self._waiter)
         if find_spec('simulation_interfaces') is not None:
             from icir_control.nodes.bridge.standard_services import StandardServices
 
             StandardServices(self.node, self._loop, services.take_steps)
         frames = self._model.frames
-        self._wrenches = WrenchInput(
+        wrenches = WrenchInput(
             self.node,
             self._loop.pushes,
             links=tuple(frame.name for frame in frames if frame.type is FrameType.BODY),
             hold=lambda: self._loop.config.external_wrench_hold,
             time_ns=lambda: self.world.time_ns,
         )
-        deviations = {f'plant.{name}': value for name, value in config.plant.differences.items()}
-        constants = {'lockstep': config.lockstep, **deviations}
-        self._diagnostics = BridgeDiagnostics(
-            self.node, self._loop, self._wrenches, self._model.name, constants
-        )
+        self._diagnostics = BridgeDiagnostics(self.node, self._loop, wrenches)
 
     def _add_tasks(self) -> None:
         every = self._loop.tasks.every

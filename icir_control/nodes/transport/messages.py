@@ -169,7 +169,6 @@ class JointStateDecoder:
         if not set(fields) <= set(FIELDS):
             raise InvalidValueError('fields', fields, f'some of {", ".join(FIELDS)}')
         self._names = tuple(names)
-        self._index = {name: i for i, name in enumerate(self._names)}
         self._fields = tuple(fields)
         self._plain = plain
         count = len(self._names)
@@ -177,11 +176,8 @@ class JointStateDecoder:
         self.token = ''
         self.rejected: Counter[str] = Counter()
         self.last_rejection = ''
-        self._longest = (
-            sum(len(name.encode()) + NUMBER_SIZE for name in self._names)
-            + len(FIELDS) * count * NUMBER_SIZE
-            + _SPARE_LENGTH
-        )
+        per_joint = (1 + len(FIELDS)) * NUMBER_SIZE
+        self._longest = _SPARE_LENGTH + sum(len(name.encode()) + per_joint for name in names)
         self._accepted = np.zeros((len(self._fields), count))
         self._incoming = np.zeros_like(self._accepted)
         arrays = dict(zip(self._fields, self._accepted, strict=True))
@@ -226,8 +222,11 @@ class JointStateDecoder:
         if stamp.sec < 0 or stamp.nanosec >= NANOSECONDS:
             raise RejectedMessageError('bad_stamp', f'stamp {stamp.sec} s {stamp.nanosec} ns')
         stamp_ns = stamp.sec * NANOSECONDS + stamp.nanosec
-        if not np.isfinite(self._incoming).all():
-            raise RejectedMessageError('not_finite', self._describe_not_finite())
+        for row, joint in np.argwhere(~np.isfinite(self._incoming)):
+            value = self._incoming[row, joint]
+            raise RejectedMessageError(
+                'not_finite', f'{self._fields[row]} of {self._names[joint]} is {value}'
+            )
         if not self._plain:
             self._keep_layout(message, order, raw, stamp_ns)
         self._accepted[:] = self._incoming
@@ -239,7 +238,7 @@ class JointStateDecoder:
         names = list(message.name)
         known = ', '.join(self._names)
         for name in names:
-            if name not in self._index:
+            if name not in self._names:
                 raise RejectedMessageError('unknown_name', f'joint {name!r}; known: {known}')
         if len(set(names)) != len(names):
             raise RejectedMessageError('repeated_name', f'a joint named twice in {names}')
@@ -268,10 +267,6 @@ class JointStateDecoder:
         is_same_stamp = self._copy(*known.arrays) == stamp_ns
         if is_same_stamp and self._accepted.tobytes() == self._incoming.tobytes():
             self._known = known
-
-    def _describe_not_finite(self) -> str:
-        row, joint = np.argwhere(~np.isfinite(self._incoming))[0]
-        return f'{self._fields[row]} of {self._names[joint]} is {self._incoming[row, joint]}'
 
 
 class KnownLayout:
