@@ -65,10 +65,10 @@ setup(
     entry_points={
         'console_scripts': [
             'icir_control = icir_control.app.main:main',
-            'mujoco_bridge = icir_control.nodes.bridge:main',
-            'composed = icir_control.nodes.composed:main',
-            'controller = icir_control.nodes.controller:main',
-            'keyboard = icir_control.nodes.keyboard:main',
+            'mujoco_bridge = icir_control.nodes.__main__:bridge',
+            'composed = icir_control.nodes.__main__:composed',
+            'controller = icir_control.nodes.__main__:controller',
+            'keyboard = icir_control.nodes.__main__:keyboard',
         ],
     },
 )

@@ -150,13 +150,13 @@ def loop_ask(seconds: float) -> None:
 
     init_ros(['bridge', *FAST])
     bridge = MujocoBridge()
-    bridge.run(StopAfter(seconds, lambda: bridge.steps))
+    bridge.run(StopAfter(seconds, lambda: bridge.world.steps))
     bridge.close()
 
 
 def loop_answer(_: float) -> None:
     """Run the controller."""
-    from icir_control.nodes.controller import main as controller
+    from icir_control.nodes.__main__ import controller
 
     sys.exit(controller(['controller', *QUIET]))
 
@@ -185,12 +185,12 @@ def plain_loop_answer(seconds: float) -> None:
 
 def composed_ask(seconds: float) -> None:
     """Run bridge and controller in this process for a while."""
-    from icir_control.nodes.composed.nodes import ComposedNodes
+    from icir_control.nodes.composed import ComposedNodes
     from icir_control.nodes.process.run import init_ros
 
     init_ros(['composed', *FAST, '--log-level', 'error'])
     nodes = ComposedNodes()
-    nodes.run(StopAfter(seconds, lambda: nodes.steps))
+    nodes.run(StopAfter(seconds, lambda: nodes.bridge.world.steps))
     nodes.close()
 
 

@@ -29,7 +29,7 @@ class Diary:
 
     def __init__(self, bridge: object, seconds: float) -> None:
         """Watch a bridge for so long, after the warm-up."""
-        self._world, self._loop = bridge._world, bridge._loop
+        self._world, self._loop = bridge.world, bridge._loop
         self._ticks = WARM_UP + round(seconds / (self._world.timestep_ns * 1e-9))
         self._seen = 0
         self._due = 0.0

@@ -30,6 +30,8 @@ from selectors import EVENT_READ, DefaultSelector
 from closed_loop import ClosedLoop
 from state_record import keep_states
 
+from icir_control.nodes.__main__ import run
+
 _NUMBER = struct.Struct('i')
 _LONGEST = 1 << 17  # bytes of a request
 _SLICE = 0.1  # s of one wait for an end
@@ -74,7 +76,7 @@ class Forked:
         terminal: bool,
         record: Path | None = None,
     ) -> None:
-        """Start `icir_control.nodes.<node>:main` in a session of its own.
+        """Start `icir_control.nodes <node>` in a session of its own.
 
         Args:
             node: What it becomes.
@@ -192,7 +194,7 @@ def _become(request: dict) -> int:
     sys.argv = ['-c', *request['arguments']]
     if request['record']:
         keep_states(Path(request['record']))
-    return import_module(f'icir_control.nodes.{request["node"]}').main()
+    return run(request['node'])
 
 
 def _import_all() -> None:

@@ -323,7 +323,7 @@ class RosGraph:
         fresh: bool = False,
         record: Path | None = None,
     ) -> Process:
-        """Start `icir_control.nodes.<node>:main`.
+        """Start `icir_control.nodes <node>`.
 
         Args:
             node: Its module.
@@ -340,8 +340,7 @@ class RosGraph:
             if record:
                 command = [sys.executable, str(RECORD), str(record), node]
             else:
-                code = f'import sys; from icir_control.nodes.{node} import main; sys.exit(main())'
-                command = [sys.executable, '-c', code]
+                command = [sys.executable, '-m', 'icir_control.nodes', node]
             return self.run([*command, *arguments], terminal=terminal, environment=environment)
         process = Process(
             [node, *arguments],

@@ -6,11 +6,12 @@ As a program: `state_record.py FILE NODE ARGUMENTS...` runs a node that keeps it
 import os
 import sys
 from collections.abc import Callable
-from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+
+from icir_control.nodes.__main__ import run
 
 NANOSECONDS = 1_000_000_000
 PERIOD = 1_000_000  # ns, of control as it is shipped
@@ -79,4 +80,4 @@ if __name__ == '__main__':
     kept, node, *arguments = sys.argv[1:]
     sys.argv = ['-c', *arguments]
     keep_states(Path(kept))
-    sys.exit(import_module(f'icir_control.nodes.{node}').main())
+    sys.exit(run(node))

@@ -2,12 +2,13 @@
 
 import os
 import signal
+import sys
 import termios
 import time
 from pathlib import Path
 
 import pytest
-from ros_processes import ICIR_CONTROL
+from ros_processes import ICIR_CONTROL, MODULE
 from std_msgs.msg import String
 from wall_time import Stopwatch
 
@@ -25,7 +26,7 @@ def children_of(pid):
         name: child
         for child, command in commands.items()
         for name in ('bridge', 'controller')
-        if f'nodes.{name} ' in command
+        if f'icir_control.nodes\0{name}\0' in command
     }
 
 
@@ -69,6 +70,20 @@ def test_keys_select_modes_and_q_leaves_nothing_behind(ros_graph):
     assert sim.wait(ENDS_WITHIN) == 0
     assert all(map(is_gone, pids.values()))
     assert termios.tcgetattr(sim.slave) == settings
+
+
+def test_a_folder_of_our_name_in_the_current_directory_is_not_imported(
+    ros_graph, tmp_path, monkeypatch
+):
+    package = tmp_path / 'icir_control'
+    package.mkdir()
+    (package / '__init__.py').write_text('raise RuntimeError("not the installed package")\n')
+    monkeypatch.chdir(tmp_path)
+    command = (sys.executable, '-P', '-c', MODULE, *COMMAND[len(ICIR_CONTROL) :])
+    sim = ros_graph.run(command, terminal=True)
+    sim.wait_for(r'q +quit')
+    sim.type('q')
+    assert sim.wait(ENDS_WITHIN) == 0
 
 
 @pytest.mark.parametrize('moment', ['waiting for the controller', r'q +quit'])

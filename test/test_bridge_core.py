@@ -213,7 +213,7 @@ def test_cleared_pushes_are_gone(schedule, plant):
     schedule.update(0)
     schedule.clear()
     assert history(schedule, plant, 1, 60) == [{}] * 60
-    assert schedule.links == ()
+    assert plant.acting == {}
 
 
 def test_tasks_run_at_their_own_periods():

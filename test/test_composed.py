@@ -175,7 +175,7 @@ def test_the_command_line_runs_it(ros_graph):
     sim.wait_for(r'q +quit')
     children = Path(f'/proc/{sim.pid}/task/{sim.pid}/children').read_text().split()
     (command,) = [Path(f'/proc/{child}/cmdline').read_text() for child in children]
-    assert 'nodes.composed ' in command
+    assert 'icir_control.nodes\0composed\0' in command
     sim.type('h')
     sim.wait_for('(?m)^home')
     sim.type('q')

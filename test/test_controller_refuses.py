@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from icir_control.nodes.controller import main
+from icir_control.nodes.__main__ import controller as main
 from icir_control.share import share_directory
 
 SHARE = share_directory()

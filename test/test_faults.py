@@ -350,8 +350,7 @@ def in_own_mounts(script: str, command: list[str]) -> list[str]:
 
 def composed() -> list[str]:
     options = ['--ros-args', '-p', 'mujoco_bridge:viewer:=none']
-    code = 'import sys; from icir_control.nodes.composed import main; sys.exit(main())'
-    return [sys.executable, '-c', code, *options]
+    return [sys.executable, '-m', 'icir_control.nodes', 'composed', *options]
 
 
 def expect_run(graph, command: list[str], environment: dict[str, str]) -> Process:
@@ -447,8 +446,8 @@ def test_ports_that_others_hold_are_left_out(ros_graph):
 
 @pytest.mark.parametrize('node', ['bridge', 'controller', 'keyboard'])
 def test_without_a_socket_it_says_so_and_ends(ros_graph, node):
-    code = f'import sys; from icir_control.nodes.{node} import main; sys.exit(main())'
-    limited = ['sh', '-c', 'ulimit -n 20; exec "$@"', 'sh', sys.executable, '-c', code]
+    command = [sys.executable, '-m', 'icir_control.nodes', node]
+    limited = ['sh', '-c', 'ulimit -n 20; exec "$@"', 'sh', *command]
     process = ros_graph.run(limited, terminal=node == 'keyboard')
     assert process.wait(10.0) == 2
     assert 'Traceback' not in process.output

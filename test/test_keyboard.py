@@ -21,7 +21,7 @@ from icir_control.nodes.keyboard.terminal import NoTerminalError, Terminal
 TABLE = r'(?s)key +mode +law +parameters.*h +home +joint +.*duration 2.*\? +this help.*q +quit'
 WAITING = 'waiting for the controller'
 READY = 'ready; waiting for'
-CODE = 'import sys; from icir_control.nodes.keyboard import main; sys.exit(main())'
+COMMAND = (sys.executable, '-m', 'icir_control.nodes', 'keyboard')
 
 
 def settings(process: Process) -> list:
@@ -163,7 +163,7 @@ def test_a_closed_terminal_ends_it(keyboard):
 
 def test_suspended_it_lends_the_terminal_and_takes_it_back(ros_graph):
     shell = ros_graph.run(['bash', '--norc', '-i'], terminal=True)
-    shell.type(f'PS1="prompt> "\n{shlex.join([sys.executable, "-c", CODE])}\n')
+    shell.type(f'PS1="prompt> "\n{shlex.join(COMMAND)}\n')
     shell.wait_for(WAITING)
     assert not is_echoing(shell)
     shell.type('\x1a')

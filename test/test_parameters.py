@@ -11,8 +11,7 @@ from rclpy.parameter import Parameter as RosParameter
 from rclpy.signals import SignalHandlerOptions
 
 from icir_control.errors import ConfigurationError
-from icir_control.nodes.parameter_files import readable_parameters
-from icir_control.nodes.parameters import Parameters
+from icir_control.nodes.parameters import Parameters, readable_parameters
 from icir_control.parameter import (
     PER_JOINT,
     FloatArray,

@@ -32,7 +32,7 @@ class TwoMachines(RosGraph):
         return super().start(node, *arguments, **{**options, 'fresh': True})
 
     def run(self, command, **options):
-        is_controller = any('nodes.controller ' in word for word in command)
+        is_controller = 'controller' in command
         there = ['ip', 'netns', 'exec', self._other] if is_controller else []
         return super().run([*there, *command], **options)
 

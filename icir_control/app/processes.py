@@ -75,17 +75,13 @@ class Children:
 
         Args:
             name: For the user.
-            module: Module of `icir_control.nodes` whose `main` is run.
+            module: Which of the nodes of `icir_control.nodes` is run.
             arguments: Its command line.
         """
-        # The collector is off until the node has imported all; see `nodes.process.importing`.
-        code = (
-            'import gc; gc.disable()\n'
-            f'import sys; from icir_control.nodes.{module} import main; sys.exit(main())'
-        )
+        # Isolated from the current directory (-P), which may hold a folder of our name.
         # A session of its own: Ctrl-C at the terminal reaches the parent, which ends all in order.
         process = self._processes[name] = subprocess.Popen(
-            [sys.executable, '-c', code, *arguments],
+            [sys.executable, '-P', '-m', 'icir_control.nodes', module, *arguments],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

@@ -95,7 +95,7 @@ def _serve_keys(console: 'Console', is_wanted: Callable[[], bool]) -> None:
     """Serve the keys until the quit key is pressed or `is_wanted` returns False."""
     import rclpy
 
-    from icir_control.nodes.keyboard import Keyboard
+    from icir_control.nodes.keyboard.keyboard import Keyboard
     from icir_control.nodes.process.run import init_ros
 
     init_ros()

@@ -1,17 +1,17 @@
 """The parameters of one node: what is given to it, declared as ROS parameters, and watched."""
 
 import math
-from collections.abc import Callable, Mapping
+import re
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import yaml
-from rcl_interfaces.msg import (
-    FloatingPointRange,
-    IntegerRange,
-    ParameterDescriptor,
-    SetParametersResult,
-)
+from rcl_interfaces import msg
 from rclpy.node import Node
 from rclpy.parameter import Parameter as RosParameter
 
@@ -27,6 +27,12 @@ MODEL = Parameter(
     running=False,
 )
 """The parameter that both nodes have."""
+
+_INTEGER = re.compile(r'[-+]?[0-9]+')
+_INTEGER_TAG = 'tag:yaml.org,2002:int'
+_FLOAT_TAG = 'tag:yaml.org,2002:float'
+_FILE_FLAG = '--params-file'
+_VALUE_FLAGS = ('-p', '--param')
 
 _TYPES = {
     'bool': RosParameter.Type.BOOL,
@@ -110,7 +116,7 @@ class Parameters:
                 `IcirError` that it raises refuses them all, and its message is the reason.
         """
 
-        def check(changed: list[RosParameter[Any]]) -> SetParametersResult:
+        def check(changed: list[RosParameter[Any]]) -> msg.SetParametersResult:
             changes = {one.name: one.value for one in changed if one.name in self._declared}
             try:
                 for name, value in changes.items():
@@ -120,8 +126,8 @@ class Parameters:
                 if changes:
                     take_over(changes)
             except IcirError as error:
-                return SetParametersResult(successful=False, reason=str(error))
-            return SetParametersResult(successful=True)
+                return msg.SetParametersResult(successful=False, reason=str(error))
+            return msg.SetParametersResult(successful=True)
 
         self._node.add_pre_set_parameters_callback(
             lambda changed: [self._with_decimals(one) for one in changed]
@@ -155,7 +161,7 @@ def shipped_parameters(robot: str, node: str) -> dict[str, Any]:
     return values
 
 
-def descriptor_of(parameter: Parameter, name: str, joints: int) -> ParameterDescriptor:
+def descriptor_of(parameter: Parameter, name: str, joints: int) -> msg.ParameterDescriptor:
     """Return what `ros2 param describe` and rqt show of a parameter.
 
     What may be set while the node runs is typed dynamically, so that a wrong type reaches our own
@@ -169,7 +175,7 @@ def descriptor_of(parameter: Parameter, name: str, joints: int) -> ParameterDesc
     """
     unit = f' [{parameter.unit}]' if parameter.unit else ''
     fixed = '' if parameter.running else '; fixed once the node runs'
-    descriptor = ParameterDescriptor(
+    descriptor = msg.ParameterDescriptor(
         name=name,
         type=_TYPES[parameter.kind].value,
         description=parameter.description + unit + fixed,
@@ -181,9 +187,11 @@ def descriptor_of(parameter: Parameter, name: str, joints: int) -> ParameterDesc
     if not (math.isfinite(lower) and math.isfinite(upper)):
         return descriptor
     if parameter.kind == 'float':
-        descriptor.floating_point_range = [FloatingPointRange(from_value=lower, to_value=upper)]
+        descriptor.floating_point_range = [
+            msg.FloatingPointRange(from_value=lower, to_value=upper)
+        ]
     elif parameter.kind == 'int':
-        descriptor.integer_range = [IntegerRange(from_value=int(lower), to_value=int(upper))]
+        descriptor.integer_range = [msg.IntegerRange(from_value=int(lower), to_value=int(upper))]
     return descriptor
 
 
@@ -205,3 +213,107 @@ def _given_values(node: Node) -> dict[str, Any]:
     with node.handle:
         given = node.handle.get_parameters(RosParameter)
     return {name: [] if one.value is None else one.value for name, one in given.items()}
+
+
+@contextmanager
+def readable_parameters(arguments: Sequence[str]) -> Iterator[list[str]]:
+    """Give command line arguments whose parameters ROS reads as they are meant.
+
+    The parser of ROS names no file in some of its messages, lets the second of two equal keys win
+    without a word, and refuses a list such as `[0, 45.5]` that mixes integers and decimals.
+    Files that need no change are named as they were; the others are written anew to a folder that
+    is gone when the context ends, which must be after ROS was initialised.
+
+    Args:
+        arguments: The process's arguments, with or without `--ros-args`.
+
+    Raises:
+        ConfigurationError: A file is missing, not YAML, or has one key twice; names it.
+    """
+    changed = list(arguments)
+    with ExitStack() as folders:
+        for i, (flag, value) in enumerate(pairwise(arguments), start=1):
+            if flag == _FILE_FLAG:
+                text = _read(Path(value))
+                readable = _with_equal_types(text, value)
+                if readable != text:
+                    changed[i] = str(_write(readable, folders))
+            elif flag in _VALUE_FLAGS and ':=' in value:
+                name, _, text = value.partition(':=')
+                with suppress(ConfigurationError):  # ROS says itself which rule it cannot read
+                    changed[i] = f'{name}:={_with_equal_types(text, value)}'
+        yield changed
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else 'not a text file'
+        raise ConfigurationError(f'parameter file {path} cannot be read: {reason}') from error
+
+
+def _write(text: str, folders: ExitStack) -> Path:
+    """Write a file into a folder that is gone when the stack is closed."""
+    try:
+        folder = folders.enter_context(tempfile.TemporaryDirectory(prefix='parameters_'))
+        path = Path(folder) / 'parameters.yaml'
+        path.write_text(text)
+    except OSError as error:
+        raise ConfigurationError(
+            f'no temporary file can be written: {error.strerror}; make room, or name a folder with'
+            ' room in TMPDIR'
+        ) from error
+    return path
+
+
+def _with_equal_types(text: str, source: str) -> str:
+    """Return YAML in which the integers of a list that also holds decimals are decimals too."""
+    loader = _Loader(text)
+    try:
+        loader.get_single_node()
+    except _RepeatedKeyError as error:
+        raise ConfigurationError(f'{source} has {error}') from error
+    except yaml.YAMLError as error:
+        place = getattr(error, 'problem_mark', None)
+        line = f' at line {place.line + 1}' if place else ''
+        problem = getattr(error, 'problem', None) or 'cannot be parsed'
+        raise ConfigurationError(f'{source} is not YAML{line}: {problem}') from error
+    for end in sorted(loader.integer_ends, reverse=True):
+        text = text[:end] + '.0' + text[end:]
+    return text
+
+
+class _RepeatedKeyError(Exception):
+    """One key twice in one place."""
+
+
+class _Loader(yaml.SafeLoader):
+    """Notes where the integers end that stand beside decimals, and refuses repeated keys."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self.integer_ends: set[int] = set()
+
+    def compose_sequence_node(self, anchor: str | None) -> yaml.SequenceNode:
+        node = super().compose_sequence_node(anchor)
+        if {entry.tag for entry in node.value} == {_INTEGER_TAG, _FLOAT_TAG}:
+            self.integer_ends |= {
+                entry.end_mark.index
+                for entry in node.value
+                if entry.tag == _INTEGER_TAG and _INTEGER.fullmatch(entry.value)
+            }
+        return node
+
+    def compose_mapping_node(self, anchor: str | None) -> yaml.MappingNode:
+        node = super().compose_mapping_node(anchor)
+        seen: dict[str, int] = {}
+        for key, _ in node.value:
+            line = key.start_mark.line + 1
+            if key.value in seen:
+                raise _RepeatedKeyError(
+                    f'{key.value!r} twice in one place, at lines {seen[key.value]} and {line};'
+                    ' each name may stand there once'
+                )
+            seen[key.value] = line
+        return node

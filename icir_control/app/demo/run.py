@@ -26,7 +26,7 @@ from icir_control.errors import IcirError
 from icir_control.nodes.process.discovery import DISCOVERY_RANGE, is_domain_unused
 from icir_control.nodes.process.run import init_ros
 from icir_control.nodes.process.stop_request import StopRequest
-from icir_control.nodes.transport import JointStateSubscription
+from icir_control.nodes.transport.endpoints import JointStateSubscription
 
 STATE_COLUMNS = ('position', 'velocity', 'effort')
 

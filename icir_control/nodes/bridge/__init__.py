@@ -2,22 +2,3 @@
 
 `loop` owns simulation time. Its parts (gate, timing, pushes) do not depend on ROS.
 """
-
-from collections.abc import Callable, Sequence
-
-from icir_control.nodes.process.run import NodeProcess, run_node
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the node as a process; see `run_node`.
-
-    Args:
-        arguments: Command line arguments with the program's name, those of the process by default.
-    """
-    return run_node('mujoco_bridge', arguments, _load)
-
-
-def _load() -> Callable[[], NodeProcess]:
-    from icir_control.nodes.bridge.node import MujocoBridge
-
-    return MujocoBridge

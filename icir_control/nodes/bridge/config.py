@@ -36,12 +36,7 @@ class BridgeConfig:
         running=False,
     )
     timestep: float = parameter(
-        0.001,
-        's',
-        'control period and step of the physics',
-        lower=1e-5,
-        upper=0.02,
-        running=False,
+        0.001, 's', 'control period and step of the physics', lower=1e-5, upper=0.02, running=False
     )
     initial_configuration_deg: FloatArray = parameter(
         [],
@@ -55,10 +50,7 @@ class BridgeConfig:
         True, '', 'step only with the command that answers the present state', running=False
     )
     real_time_factor: float = parameter(
-        1.0,
-        '',
-        'simulated seconds per second of wall time, 0 is as fast as possible',
-        lower=0.0,
+        1.0, '', 'simulated seconds per second of wall time, 0 is as fast as possible', lower=0.0
     )
     command_timeout: float = parameter(
         0.5,
@@ -145,11 +137,6 @@ class BridgeConfig:
             return np.deg2rad(degrees)
         lower, upper = self.model.lower_position_limit, self.model.upper_position_limit
         return np.clip(np.zeros(self.model.nq), lower, upper)
-
-    @property
-    def deviations(self) -> dict[str, Any]:
-        """The plant's parameters that differ from the model's, by name."""
-        return dict(self.plant.differences)
 
     def updated(self, changes: Mapping[str, Any]) -> Self:
         """Return the configuration with some parameters changed, by full name, all or none.

@@ -1,49 +1,34 @@
-"""The bridge on `/diagnostics`, once a second, and simulation time on `/clock`."""
+"""The bridge on `/diagnostics`."""
 
 import time
-from collections.abc import Mapping
 from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from rclpy.node import Node
-from rosgraph_msgs.msg import Clock
+from rclpy.time import Time
 
 from icir_control.nodes.bridge.loop import Loop
 from icir_control.nodes.bridge.wrench import WrenchInput
 
-PERIOD = 1.0  # s of wall time
-CLOCK_PERIOD = 0.01  # s of wall time between two messages, at least
 _NANOSECONDS = 1_000_000_000
 
 
 class BridgeDiagnostics:
     """`/diagnostics`: one status, named after the node."""
 
-    def __init__(
-        self,
-        node: Node,
-        loop: Loop,
-        wrenches: WrenchInput,
-        model: str,
-        constants: Mapping[str, Any],
-    ) -> None:
+    def __init__(self, node: Node, loop: Loop, wrenches: WrenchInput) -> None:
         """Create the publisher.
 
         Args:
             node: The bridge.
             loop: What is reported.
             wrenches: Receives the external wrenches.
-            model: The robot's name.
-            constants: Values that do not change, such as how the plant departs from the model.
         """
         self._loop = loop
         self._wrenches = wrenches
         self._malformed = 0
         self._publisher = node.create_publisher(DiagnosticArray, '/diagnostics', 1)
-        name = f'{node.get_fully_qualified_name()}: simulation'
-        self._status = DiagnosticStatus(name=name, hardware_id=model)
-        self._message = DiagnosticArray(status=[self._status])
-        self._constants = constants
+        self._name = f'{node.get_fully_qualified_name()}: simulation'
         self._wall = time.monotonic()
         self._time_ns = loop.world.time_ns
 
@@ -58,15 +43,19 @@ class BridgeDiagnostics:
         elapsed = max(now - self._wall, 1e-9)
         factor = (time_ns - self._time_ns) / _NANOSECONDS / elapsed
         self._wall, self._time_ns = now, time_ns
-        stamp = self._message.header.stamp
-        stamp.sec, stamp.nanosec = divmod(time_ns, _NANOSECONDS)
-        self._status.level, self._status.message = self._summary(factor)
-        values = self._values(factor)
-        self._status.values = [
-            KeyValue(key=key, value=str(value)) for key, value in values.items()
-        ]
+        level, message = self._summary(factor)
+        values = [KeyValue(key=key, value=str(v)) for key, v in self._values(factor).items()]
         loop.statistics.start_report()
-        self._publisher.publish(self._message)
+        status = DiagnosticStatus(
+            level=level,
+            name=self._name,
+            message=message,
+            hardware_id=loop.config.model.name,
+            values=values,
+        )
+        array = DiagnosticArray(status=[status])
+        array.header.stamp = Time(nanoseconds=time_ns).to_msg()
+        self._publisher.publish(array)
 
     def _summary(self, factor: float) -> tuple[bytes, str]:
         loop = self._loop
@@ -103,28 +92,6 @@ class BridgeDiagnostics:
             'divergences': statistics.divergences,
             'rejected': rejected.total(),
             **{f'rejected.{kind}': count for kind, count in sorted(rejected.items())},
-            **self._constants,
+            'lockstep': loop.config.lockstep,
+            **{f'plant.{name}': v for name, v in loop.config.plant.differences.items()},
         }
-
-
-class ClockPublisher:
-    """`/clock`, for nodes that need the time alone."""
-
-    def __init__(self, node: Node) -> None:
-        """Create the publisher.
-
-        Args:
-            node: The node that publishes.
-        """
-        self._publisher = node.create_publisher(Clock, '/clock', 1)
-        self._message = Clock()
-
-    def publish(self, time_ns: int) -> None:
-        """Publish the time.
-
-        Args:
-            time_ns: Simulation time [ns].
-        """
-        stamp = self._message.clock
-        stamp.sec, stamp.nanosec = divmod(time_ns, _NANOSECONDS)
-        self._publisher.publish(self._message)

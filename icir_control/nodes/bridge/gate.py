@@ -6,7 +6,8 @@ import time
 from collections import Counter
 from collections.abc import Callable
 
-from icir_control.nodes.transport import FIELDS, JointStatePublisher
+from icir_control.nodes.transport.endpoints import JointStatePublisher
+from icir_control.nodes.transport.messages import FIELDS
 from icir_control.simulation import World
 
 _NEVER = -1
@@ -92,72 +93,65 @@ class CommandGate:
 
 
 class Hold:
-    """What stops simulation time: a pause, except for single steps, or a diverged world.
+    """What stops simulation time: a pause, except for requested steps, or a diverged world.
 
     Attributes:
         is_paused: Whether a pause was requested.
         divergence: How the physics diverged, a sentence; empty when it has not.
-        may_step: Whether neither stops time.
+        step_due: Until when the command for a requested step may come [s, monotonic].
     """
 
-    def __init__(self) -> None:
-        """Stop nothing."""
+    def __init__(self, timeout: float) -> None:
+        """Stop nothing.
+
+        Args:
+            timeout: How long a requested step waits for its command [s of wall time].
+        """
         self.is_paused = False
         self.divergence = ''
-        self.may_step = True
-        self._step_done: Callable[[bool], None] | None = None
-        self._step_deadline = 0.0
+        self.step_due = math.inf
+        self._timeout = timeout
+        self._count = self._taken = 0
+        self._done: Callable[[str], None] | None = None
 
-    def pause(self, is_paused: bool) -> None:
-        """Pause or resume."""
-        self.is_paused = is_paused
-        self._update()
+    @property
+    def may_step(self) -> bool:
+        """Whether nothing stops time."""
+        return not (self.divergence or (self.is_paused and self._done is None))
 
-    def set_divergence(self, reason: str) -> None:
-        """Stop because the physics diverged, or go on: with an empty reason."""
-        self.divergence = reason
-        self._update()
-
-    def request_step(self, timeout: float, done: Callable[[bool], None]) -> bool:
-        """Ask for one step while paused.
+    def request_steps(self, count: int, done: Callable[[str], None]) -> bool:
+        """Ask for steps while paused; return whether the request is accepted: one at a time.
 
         Args:
-            timeout: Longest time to wait for the command that it needs [s of wall time].
-            done: Called with whether the step was taken.
-
-        Returns:
-            Whether the request is accepted: one at a time.
+            count: How many, at least 1.
+            done: Called with why not all of them were taken; empty when they were.
         """
-        if self._step_done is not None:
+        if self._done is not None:
             return False
-        self._step_done = done
-        self._step_deadline = time.monotonic() + timeout
-        self._update()
+        self._count, self._taken, self._done = count, 0, done
+        self.step_due = time.monotonic() + self._timeout
         return True
 
-    def cancel_step(self) -> None:
-        """Let a requested step fail at the next check: its run has ended."""
-        self._step_deadline = -math.inf
+    def cancel_steps(self) -> None:
+        """Let requested steps fail at the next check: their run has ended."""
+        self.step_due = -math.inf
 
-    def check_step_timeout(self, now: float) -> None:
-        """Let a requested step fail when its command does not come in time.
-
-        Args:
-            now: Wall time [s, monotonic].
-        """
-        if now >= self._step_deadline:
-            self.finish_step(False)
-
-    def finish_step(self, is_taken: bool) -> None:
-        """Answer a requested step, if there is one, with whether it was taken."""
-        done, self._step_done = self._step_done, None
-        if done is not None:
-            self._update()
-            done(is_taken)
-
-    def _update(self) -> None:
-        is_stopped = self.is_paused and self._step_done is None
-        self.may_step = not (self.divergence or is_stopped)
+    def finish_step(self, failure: str = '') -> None:
+        """Note that a step was taken, or why not; answer the request for steps when it is over."""
+        self.step_due = math.inf
+        done = self._done
+        if done is None:
+            return
+        self._taken += not failure
+        if self._taken < self._count and not failure:
+            if self.is_paused:
+                self.step_due = time.monotonic() + self._timeout
+                return
+            failure = 'not paused any more'
+        if failure and self._count > 1:
+            failure += f'; {self._taken} of {self._count} steps taken'
+        self._done = None
+        done(failure)
 
 
 # How often a state is published again while it waits for its answer [s of wall time].

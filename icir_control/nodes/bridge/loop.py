@@ -14,7 +14,8 @@ from icir_control.nodes.bridge.config import BridgeConfig
 from icir_control.nodes.bridge.gate import CommandGate, Hold, StateOutput
 from icir_control.nodes.bridge.timing import Pacer, PeriodicTasks
 from icir_control.nodes.bridge.wrench import PushSchedule
-from icir_control.nodes.transport import JointStatePublisher, JointStateSubscription, Waiter
+from icir_control.nodes.transport.endpoints import JointStatePublisher, JointStateSubscription
+from icir_control.nodes.transport.waiter import Waiter
 from icir_control.simulation import World
 
 BRAKE_RATE = 20.0
@@ -77,7 +78,7 @@ class Loop(ABC):
         pushes: Wrenches by simulation time.
         tasks: Periodic tasks, by wall time.
         statistics: Counters.
-        initial_configuration: (n,) where a reset places the robot [rad or m].
+        config: The bridge's parameters; those that may change, change here.
         duplicate: Which topic has more than one publisher, a sentence; empty when none has. Set by
             `set_duplicate`.
         has_timed_out: Whether no command has come for `command_timeout`.
@@ -106,19 +107,18 @@ class Loop(ABC):
         """
         self.world = world
         self.gate = CommandGate(lockstep=config.lockstep)
-        self.hold = Hold()
+        self.hold = Hold(config.command_timeout)
         self.pacer = Pacer(world.timestep_ns * 1e-9, config.real_time_factor)
         self.pushes = PushSchedule(world.push, world.clear_push)
         self.tasks = PeriodicTasks()
         self.statistics = Statistics()
-        self.initial_configuration = config.initial_configuration
+        self.config = config
+        self._timeout = config.command_timeout
         self.duplicate = ''
         self.has_timed_out = False
         self._states = StateOutput(world, states)
         self.commands = commands
         self._waiter = waiter
-        self._timeout = config.command_timeout
-        self._resets_on_divergence = config.on_divergence == 'reset'
         self.missing = missing
         self._missing_reason = ''
         self._missing_due = 0.0
@@ -139,20 +139,20 @@ class Loop(ABC):
         self._states.open_run()
         self.gate.open_run(self._states.token, self.world.time_ns)
         self.pacer.restart(time.monotonic())
-        self.hold.set_divergence('')
+        self.hold.divergence = ''
         self.has_timed_out = False
         self._states.publish()
 
     def reset(self) -> None:
         """Begin a run from the initial configuration, at rest; simulation time goes on."""
         self.pushes.clear()
-        self.world.reset(self.initial_configuration)
-        self.hold.cancel_step()
+        self.world.reset(self.config.initial_configuration)
+        self.hold.cancel_steps()
         self.open_run()
 
     def pause(self, is_paused: bool) -> None:
         """Pause or resume."""
-        self.hold.pause(is_paused)
+        self.hold.is_paused = is_paused
         self.pacer.restart(time.monotonic())
 
     def set_duplicate(self, duplicate: str) -> None:
@@ -226,10 +226,10 @@ class Loop(ABC):
         except DivergenceError as error:
             self.statistics.divergences += 1
             self._log.error(str(error))
-            if self._resets_on_divergence:
+            if self.config.on_divergence == 'reset':
                 self.reset()
             else:
-                self.hold.set_divergence(str(error))
+                self.hold.divergence = str(error)
             return
         self._states.publish()
         # From here on the controller computes, and nothing waits for this process.
@@ -238,7 +238,7 @@ class Loop(ABC):
         world.prepare()
         if self._is_unchecked:
             self._count_saturation()
-        self.hold.finish_step(True)
+        self.hold.finish_step()
 
     def _count_saturation(self) -> None:
         """Count the newest command if it is beyond an effort limit."""
@@ -262,7 +262,8 @@ class Loop(ABC):
         Returns:
             Wall time [s, monotonic].
         """
-        self.hold.check_step_timeout(now)
+        if now >= self.hold.step_due:
+            self.hold.finish_step(self.blocked_by or f'no command within {self._timeout:g} s')
         states = self._states
         if now < states.repeat_due:
             return self._wait(now, min(states.repeat_due, self.tasks.due))

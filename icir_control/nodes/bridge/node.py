@@ -6,25 +6,30 @@ from collections.abc import Callable
 from importlib.util import find_spec
 from typing import Any
 
+from rclpy.time import Time
+from rosgraph_msgs.msg import Clock
+
 from icir_control.dynamics import FrameType, load_urdf
-from icir_control.nodes.bridge import diagnostics
 from icir_control.nodes.bridge.config import declare_config
-from icir_control.nodes.bridge.diagnostics import BridgeDiagnostics, ClockPublisher
+from icir_control.nodes.bridge.diagnostics import BridgeDiagnostics
 from icir_control.nodes.bridge.loop import FreeRunningLoop, LockstepLoop
 from icir_control.nodes.bridge.self_check import check_model
-from icir_control.nodes.bridge.services import SimulationServices, Stepper
+from icir_control.nodes.bridge.services import SimulationServices
 from icir_control.nodes.bridge.wrench import WrenchInput
 from icir_control.nodes.parameters import Parameters
 from icir_control.nodes.process.graph import Publishers
 from icir_control.nodes.process.run import gc_off, join_graph
 from icir_control.nodes.process.stop_request import StopRequest
-from icir_control.nodes.transport import JointStatePublisher, JointStateSubscription, Waiter
+from icir_control.nodes.transport.endpoints import JointStatePublisher, JointStateSubscription
+from icir_control.nodes.transport.waiter import Waiter
 from icir_control.share import find_model_file
 from icir_control.simulation import World, open_viewer
 
 _DUPLICATES_PERIOD = 0.1  # s of wall time, as all of these
 _WRONG_TYPES_PERIOD = 1.0
+_CLOCK_PERIOD = 0.01
 _VIEWER_PERIOD = 1.0 / 60.0
+_DIAGNOSTICS_PERIOD = 1.0
 _GC_PERIOD = 1.0
 
 
@@ -36,24 +41,25 @@ class MujocoBridge:
     Attributes:
         states: Publishes the state.
         commands: Receives the commands.
+        world: The plant.
+        node: The node.
     """
 
-    def __init__(self, waiter: Callable[..., Waiter] = Waiter) -> None:
+    def __init__(self, waiter: Callable[['MujocoBridge'], Waiter] | None = None) -> None:
         """Read the parameters, build the world, and compare it with the dynamics model.
 
         Args:
-            waiter: Makes the waiter from a node and its subscription of commands.
+            waiter: Makes the waiter of the bridge, where it is a special one.
 
         Raises:
             IcirError: A parameter or the model is not valid, or the comparison fails.
         """
-        self._node = join_graph('mujoco_bridge')
-        self._parameters = Parameters(self._node)
+        self.node = join_graph('mujoco_bridge')
+        self._parameters = Parameters(self.node)
         path = find_model_file(self._parameters.declare_model())
         self._model = load_urdf(path)
-        self._config = declare_config(self._parameters, self._model)
-        config = self._config
-        self._world = World(
+        self._config = config = declare_config(self._parameters, self._model)
+        self.world = World(
             path,
             joint_names=self._model.joint_names,
             end_effector_frame=config.end_effector_frame,
@@ -62,69 +68,58 @@ class MujocoBridge:
             plant=config.plant,
             lossless=True,  # as the dynamics model; the plant's parameters add losses
         )
-        self._notes = check_model(self._model, self._world)
+        self._notes = check_model(self._model, self.world)
         self._build_loop(waiter)
         self._build_interface()
-        self._viewer = open_viewer(self._world, config.viewer)
+        self._viewer = open_viewer(self.world, config.viewer)
         self._add_tasks()
         self._parameters.watch(self._update)
 
-    def _build_loop(self, waiter: Callable[..., Waiter]) -> None:
+    def _build_loop(self, waiter: Callable[['MujocoBridge'], Waiter] | None) -> None:
         config, names = self._config, self._model.joint_names
-        self.states = JointStatePublisher(self._node, 'joint_states', names)
-        self.commands = JointStateSubscription(self._node, 'joint_commands', names, ('effort',))
-        self._publishers = Publishers(self._node, self.states.topic_name)
-        self._waiter = waiter(self._node, [self.commands])
+        self.states = JointStatePublisher(self.node, 'joint_states', names)
+        self.commands = JointStateSubscription(self.node, 'joint_commands', names, ('effort',))
+        self._publishers = Publishers(self.node)
+        self._waiter = waiter(self) if waiter else Waiter(self.node, [self.commands])
         loop = LockstepLoop if config.lockstep else FreeRunningLoop
         self._loop = loop(
-            self._world,
+            self.world,
             self.states,
             self.commands,
             self._waiter,
             config,
             self._describe_missing,
-            self._node.get_logger(),
+            self.node.get_logger(),
         )
 
     def _build_interface(self) -> None:
-        config = self._config
-        stepper = Stepper(self._loop, self._waiter, config.command_timeout)
-        SimulationServices(self._node, self._loop, stepper)
+        services = SimulationServices(self.node, self._loop, self._waiter)
         if find_spec('simulation_interfaces') is not None:
             from icir_control.nodes.bridge.standard_services import StandardServices
 
-            StandardServices(self._node, self._loop, stepper)
+            StandardServices(self.node, self._loop, services.take_steps)
         frames = self._model.frames
-        self._wrenches = WrenchInput(
-            self._node,
+        wrenches = WrenchInput(
+            self.node,
             self._loop.pushes,
             links=tuple(frame.name for frame in frames if frame.type is FrameType.BODY),
-            hold=config.external_wrench_hold,
-            time_ns=lambda: self._world.time_ns,
+            hold=lambda: self._loop.config.external_wrench_hold,
+            time_ns=lambda: self.world.time_ns,
         )
-        deviations = {f'plant.{name}': value for name, value in config.deviations.items()}
-        constants = {'lockstep': config.lockstep, **deviations}
-        self._diagnostics = BridgeDiagnostics(
-            self._node, self._loop, self._wrenches, self._model.name, constants
-        )
+        self._diagnostics = BridgeDiagnostics(self.node, self._loop, wrenches)
 
     def _add_tasks(self) -> None:
         every = self._loop.tasks.every
         every(_DUPLICATES_PERIOD, lambda _: self._check_duplicates())
-        every(_WRONG_TYPES_PERIOD, lambda _: self._count_wrong_types())
-        every(diagnostics.PERIOD, self._diagnostics.publish)
+        every(_WRONG_TYPES_PERIOD, lambda _: self._publishers.count_wrong_types(self.commands))
+        every(_DIAGNOSTICS_PERIOD, self._diagnostics.publish)
         # The collector is off while the loop runs, so that it never delays a tick.
         every(_GC_PERIOD, lambda _: gc.collect())
         if self._config.publish_clock:
-            clock = ClockPublisher(self._node)
-            every(diagnostics.CLOCK_PERIOD, lambda _: clock.publish(self._world.time_ns))
+            self._clock = self.node.create_publisher(Clock, '/clock', 1)
+            every(_CLOCK_PERIOD, lambda _: self._publish_clock())
         if self._viewer.is_open:
             every(_VIEWER_PERIOD, lambda _: self._viewer.sync())
-
-    @property
-    def steps(self) -> int:
-        """The number of control periods so far."""
-        return self._world.steps
 
     def run(self, stop: StopRequest) -> None:
         """Run until asked to stop; see `NodeProcess`."""
@@ -139,10 +134,10 @@ class MujocoBridge:
         """Leave the graph, close the viewer."""
         self._viewer.close()
         self._waiter.close()
-        self._node.destroy_node()
+        self.node.destroy_node()
 
     def _log_configuration(self) -> None:
-        config, log = self._config, self._node.get_logger()
+        config, log = self._config, self.node.get_logger()
         mode = 'in lockstep' if config.lockstep else 'free-running'
         pace = f'{config.real_time_factor:g} times real time'
         if config.real_time_factor == 0.0:
@@ -151,9 +146,9 @@ class MujocoBridge:
             f'{self._model.name}: nq {self._model.nq}, timestep {config.timestep:g} s, {mode},'
             f' {pace}; dynamics model and MuJoCo agree'
         )
-        for name, value in config.deviations.items():
+        for name, value in config.plant.differences.items():
             log.warning(f'the plant departs from the model: plant.{name} = {value:g}')
-        for note in (*self._notes, *self._world.notes):
+        for note in (*self._notes, *self.world.notes):
             log.warning(note)
         if config.viewer == 'auto' and self._viewer.reason:
             log.info(f'no window: {self._viewer.reason}')
@@ -165,22 +160,17 @@ class MujocoBridge:
         Raises:
             ConfigurationError: They are not valid together.
         """
-        config = self._config.updated(changes)
-        if config.real_time_factor != self._config.real_time_factor:
-            self._loop.pacer.set_factor(config.real_time_factor, time.monotonic())
-        self._wrenches.hold(config.external_wrench_hold)
-        self._loop.initial_configuration = config.initial_configuration
-        self._config = config
+        loop, config = self._loop, self._loop.config.updated(changes)
+        if config.real_time_factor != loop.config.real_time_factor:
+            loop.pacer.set_factor(config.real_time_factor, time.monotonic())
+        loop.config = config
+
+    def _publish_clock(self) -> None:
+        self._clock.publish(Clock(clock=Time(nanoseconds=self.world.time_ns).to_msg()))
 
     def _check_duplicates(self) -> None:
         topics = self.commands.topic_name, self.states.topic_name
         self._loop.set_duplicate(self._publishers.duplicates(*topics))
-
-    def _count_wrong_types(self) -> None:
-        """Count publishers of another type on the topic of commands, and log each once."""
-        for sentence in self._publishers.new_wrong_types(self.commands.topic_name):
-            self.commands.rejected['wrong_type'] += 1
-            self._node.get_logger().warning(sentence)
 
     def _describe_missing(self) -> str:
         """Return which node should have sent commands, and why it does not, as far as known."""

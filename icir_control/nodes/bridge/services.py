@@ -8,30 +8,33 @@ from rclpy.task import Future
 from std_srvs.srv import SetBool, Trigger
 
 from icir_control.nodes.bridge.loop import Loop
-from icir_control.nodes.transport import Waiter
+from icir_control.nodes.transport.waiter import Waiter
 
 
-class Stepper:
-    """Takes control periods on request while the simulation is paused, one request at a time.
+class SimulationServices:
+    """`~/pause`, `~/step` and `~/reset`."""
 
-    No service is checked between two steps: many steps are as fast as a running loop.
-    """
-
-    def __init__(self, loop: Loop, waiter: Waiter, command_timeout: float) -> None:
-        """Prepare.
+    def __init__(self, node: Node, loop: Loop, waiter: Waiter) -> None:
+        """Offer the services.
 
         Args:
-            loop: Takes the steps.
+            node: The bridge.
+            loop: The loop to control.
             waiter: Runs the callbacks that wait for steps.
-            command_timeout: How long a step waits for its command [s of wall time].
         """
         self._loop = loop
         self._waiter = waiter
-        self._timeout = command_timeout
         self._is_answering = False
+        # A step waits for its command; the other services answer meanwhile.
+        group = ReentrantCallbackGroup()
+        node.create_service(SetBool, '~/pause', self._pause, callback_group=group)
+        node.create_service(Trigger, '~/step', self._step, callback_group=group)
+        node.create_service(Trigger, '~/reset', self._reset, callback_group=group)
 
-    async def step(self, count: int) -> str:
-        """Take steps, as soon as their commands come.
+    async def take_steps(self, count: int) -> str:
+        """Take control periods while paused, as soon as their commands come.
+
+        No service is checked between two of them: many are as fast as a running loop.
 
         Args:
             count: How many, at least 0.
@@ -39,57 +42,23 @@ class Stepper:
         Returns:
             Why not all of them were taken; empty when they were.
         """
-        loop = self._loop
-        if not loop.hold.is_paused:
+        if not self._loop.hold.is_paused:
             return 'not paused'
-        taken = 0
-        over: Future[Any] = Future()
+        if count == 0:
+            return ''
+        over: Future[str] = Future()
 
         def finish(reason: str) -> None:
             over.set_result(reason)
             # The answer goes out before anything else happens to the simulation.
             self._waiter.serve_until(lambda: not self._is_answering)
 
-        def go_on(is_taken: bool) -> None:
-            nonlocal taken
-            taken += is_taken
-            if not is_taken:
-                finish(loop.blocked_by or f'no command within {self._timeout:g} s')
-            elif taken == count:
-                finish('')
-            elif not loop.hold.is_paused:
-                finish('not paused any more')
-            else:
-                loop.hold.request_step(self._timeout, go_on)
-
-        if count == 0:
-            return ''
-        if not loop.hold.request_step(self._timeout, go_on):
+        if not self._loop.hold.request_steps(count, finish):
             return 'another step is waiting for its command'
         self._is_answering = True
         reason = str(await over)
         self._is_answering = False
-        return f'{reason}; {taken} of {count} steps taken' if reason and count > 1 else reason
-
-
-class SimulationServices:
-    """`~/pause`, `~/step` and `~/reset`."""
-
-    def __init__(self, node: Node, loop: Loop, stepper: Stepper) -> None:
-        """Offer the services.
-
-        Args:
-            node: The bridge.
-            loop: The loop to control.
-            stepper: Takes steps while the loop is paused.
-        """
-        self._loop = loop
-        self._stepper = stepper
-        # A step waits for its command; the other services answer meanwhile.
-        group = ReentrantCallbackGroup()
-        node.create_service(SetBool, '~/pause', self._pause, callback_group=group)
-        node.create_service(Trigger, '~/step', self._step, callback_group=group)
-        node.create_service(Trigger, '~/reset', self._reset, callback_group=group)
+        return reason
 
     def _pause(self, request: Any, response: Any) -> Any:
         was_paused = self._loop.hold.is_paused
@@ -106,12 +75,10 @@ class SimulationServices:
         return response
 
     async def _step(self, _: Any, response: Any) -> Any:
-        if not self._loop.hold.is_paused:
-            response.message = 'not paused; call ~/pause with true first'
-            return response
-        reason = await self._stepper.step(1)
+        reason = await self.take_steps(1)
         response.success = not reason
-        response.message = reason or f'one control period, {self._time}'
+        hint = '; call ~/pause with true first' if reason == 'not paused' else ''
+        response.message = f'{reason}{hint}' if reason else f'one control period, {self._time}'
         return response
 
     @property

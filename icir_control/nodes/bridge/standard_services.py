@@ -3,21 +3,15 @@
 The package is optional: this module is imported where it is installed.
 """
 
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.node import Node
+from simulation_interfaces import srv
 from simulation_interfaces.msg import Result, SimulationState, SimulatorFeatures
-from simulation_interfaces.srv import (
-    GetSimulationState,
-    GetSimulatorFeatures,
-    ResetSimulation,
-    SetSimulationState,
-    StepSimulation,
-)
 
 from icir_control.nodes.bridge.loop import Loop
-from icir_control.nodes.bridge.services import Stepper
 
 _FEATURES = (
     SimulatorFeatures.SIMULATION_RESET,
@@ -43,25 +37,27 @@ class StandardServices:
     `reset_simulation` and `step_simulation`. Stopped is paused right after a reset.
     """
 
-    def __init__(self, node: Node, loop: Loop, stepper: Stepper) -> None:
+    def __init__(
+        self, node: Node, loop: Loop, take_steps: Callable[[int], Awaitable[str]]
+    ) -> None:
         """Offer the services.
 
         Args:
             node: The bridge.
             loop: The loop to control.
-            stepper: Takes steps while the loop is paused.
+            take_steps: Takes steps while the loop is paused; returns why not all, if so.
         """
         self._loop = loop
-        self._stepper = stepper
+        self._take_steps = take_steps
         self._stopped_ns: int | None = None
         # Many steps take their time; the other services answer meanwhile.
         group = ReentrantCallbackGroup()
         for kind, name, callback in (
-            (GetSimulatorFeatures, 'get_simulator_features', self._get_features),
-            (GetSimulationState, 'get_simulation_state', self._get_state),
-            (SetSimulationState, 'set_simulation_state', self._set_state),
-            (ResetSimulation, 'reset_simulation', self._reset),
-            (StepSimulation, 'step_simulation', self._step),
+            (srv.GetSimulatorFeatures, 'get_simulator_features', self._get_features),
+            (srv.GetSimulationState, 'get_simulation_state', self._get_state),
+            (srv.SetSimulationState, 'set_simulation_state', self._set_state),
+            (srv.ResetSimulation, 'reset_simulation', self._reset),
+            (srv.StepSimulation, 'step_simulation', self._step),
         ):
             node.create_service(kind, name, callback, callback_group=group)
 
@@ -91,7 +87,7 @@ class StandardServices:
             names = ', '.join(f'{name} ({number})' for number, name in _SETTABLE.items())
             result.error_message = f'state {target} cannot be set; valid: {names}'
         elif target == self._state:
-            result.result = SetSimulationState.Response.ALREADY_IN_TARGET_STATE
+            result.result = srv.SetSimulationState.Response.ALREADY_IN_TARGET_STATE
             result.error_message = f'already {_SETTABLE[target]}'
         else:
             self._stopped_ns = None
@@ -119,8 +115,7 @@ class StandardServices:
         return response
 
     async def _step(self, request: Any, response: Any) -> Any:
-        reason = await self._stepper.step(request.steps)
-        failed, done = Result.RESULT_OPERATION_FAILED, Result.RESULT_OK
-        response.result.result = failed if reason else done
+        reason = await self._take_steps(request.steps)
+        response.result.result = Result.RESULT_OPERATION_FAILED if reason else Result.RESULT_OK
         response.result.error_message = reason
         return response

@@ -88,15 +88,14 @@ class PeriodicTasks:
 
     def __init__(self) -> None:
         """Start without tasks."""
-        self._tasks: list[tuple[float, Task]] = []
-        self._dues: list[float] = []
+        self._periods: dict[Task, float] = {}
+        self._dues: dict[Task, float] = {}
         self.due = float('inf')
 
     def every(self, period: float, task: Task) -> None:
         """Add a task, due at once and then every `period` seconds; called with the wall time."""
-        self._tasks.append((period, task))
-        self._dues.append(-float('inf'))
-        self.due = -float('inf')
+        self._periods[task] = period
+        self.due = self._dues[task] = -float('inf')
 
     def run(self, now: float) -> None:
         """Run the tasks that are due.
@@ -104,9 +103,9 @@ class PeriodicTasks:
         Args:
             now: Wall time [s, monotonic].
         """
-        for i, (period, task) in enumerate(self._tasks):
-            if self._dues[i] <= now:
+        for task, period in self._periods.items():
+            if self._dues[task] <= now:
                 task(now)
-                on_grid = self._dues[i] + period
-                self._dues[i] = on_grid if on_grid > now else now + period
-        self.due = min(self._dues, default=float('inf'))
+                on_grid = self._dues[task] + period
+                self._dues[task] = on_grid if on_grid > now else now + period
+        self.due = min(self._dues.values())

@@ -59,11 +59,6 @@ class PushSchedule:
         self._ends: dict[str, int] = {}
         self.next_change_ns = _NEVER
 
-    @property
-    def links(self) -> tuple[str, ...]:
-        """The links that are pushed now."""
-        return tuple(self._ends)
-
     def add(self, push: Push) -> None:
         """Add a push; one whose start is in the past starts at the next update."""
         insort(self._waiting, push)
@@ -111,7 +106,7 @@ class WrenchInput:
         schedule: PushSchedule,
         *,
         links: tuple[str, ...],
-        hold: float,
+        hold: Callable[[], float],
         time_ns: Callable[[], int],
     ) -> None:
         """Subscribe.
@@ -120,21 +115,17 @@ class WrenchInput:
             node: The bridge.
             schedule: Receives the pushes.
             links: The links that can be pushed.
-            hold: How long a push acts [s of simulation time].
+            hold: Gives how long a push that comes now acts [s of simulation time].
             time_ns: Gives the simulation time [ns].
         """
         self._schedule = schedule
-        self._links = frozenset(links)
+        self._links = links
         self._time_ns = time_ns
         self._logger = node.get_logger()
         self.refused: Counter[str] = Counter()
         self._log_due: dict[str, float] = {}
-        self.hold(hold)
+        self._hold = hold
         node.create_subscription(WrenchStamped, '~/external_wrench', self._take, _QUEUE)
-
-    def hold(self, hold: float) -> None:
-        """Change how long the pushes that come from now on act [s of simulation time]."""
-        self._hold_ns = round(hold * _NANOSECONDS)
 
     def _take(self, message: WrenchStamped) -> None:
         stamp = message.header.stamp
@@ -155,7 +146,8 @@ class WrenchInput:
                 f' {MAX_AHEAD // _NANOSECONDS} s are accepted, and a stamp of zero means now',
             )
         else:
-            self._schedule.add(Push(start_ns, self._hold_ns, link, wrench))
+            hold_ns = round(self._hold() * _NANOSECONDS)
+            self._schedule.add(Push(start_ns, hold_ns, link, wrench))
 
     def _refuse(self, kind: str, reason: str) -> None:
         self.refused[f'wrench.{kind}'] += 1

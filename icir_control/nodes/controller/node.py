@@ -2,11 +2,7 @@
 
 import time
 
-from rcl_interfaces.msg import ParameterDescriptor
-from rclpy.node import Node
-from rclpy.parameter import Parameter
-
-from icir_control.control import Controller, ControllerConfig, Event
+from icir_control.control import Controller, ControllerConfig
 from icir_control.control.precompile import LawCompiler
 from icir_control.dynamics import Model, load_urdf
 from icir_control.nodes.controller.requests import Requests
@@ -15,11 +11,17 @@ from icir_control.nodes.controller.telemetry import Telemetry
 from icir_control.nodes.parameters import Parameters, shipped_parameters
 from icir_control.nodes.process.run import gc_off, join_graph
 from icir_control.nodes.process.stop_request import StopRequest
-from icir_control.nodes.transport import JointStatePublisher, JointStateSubscription, Waiter
+from icir_control.nodes.transport.endpoints import JointStatePublisher, JointStateSubscription
+from icir_control.nodes.transport.waiter import Waiter
+from icir_control.parameter import Parameter
 from icir_control.share import find_model_file
 
 STATES = 'joint_states'
 COMMANDS = 'joint_commands'
+
+POSE_MODES = Parameter(
+    'pose_modes', 'string_array', description='modes that take target poses', running=False
+)
 
 _WAIT = 0.1  # s, longest time until a request to stop is noticed
 
@@ -54,7 +56,6 @@ class ControllerNode:
         names = model.joint_names
         self.commands = JointStatePublisher(node, COMMANDS, names)
         config = declare_config(parameters, model)
-        _declare_pose_modes(node, config)
         self._controller = Controller(model, config)
         self._log_model(model)
         self._warm_up()
@@ -64,9 +65,7 @@ class ControllerNode:
         self._requests = Requests(node, self._controller, self._finish_request)
         self.states = JointStateSubscription(node, STATES, names)
         (self._effort,) = self.commands.open('', 'effort')
-        self._answered_ns = 0
-        self._answered_token: str | None = None
-        self._monitor = StateMonitor(node, self.states, self._controller, self.commands.topic_name)
+        self._monitor = StateMonitor(node, self.states, self._controller)
         self.waiter = Waiter(node, [self.states])
 
     def run(self, stop: StopRequest) -> None:
@@ -102,7 +101,7 @@ class ControllerNode:
         """Publish the command for the present state, before anything else is done with it."""
         states, controller = self.states, self._controller
         stamp_ns, token = states.stamp_ns, states.token
-        if stamp_ns == self._answered_ns and token == self._answered_token:
+        if self._starts.repeats(stamp_ns, token):
             self.commands.send(stamp_ns)
             self._monitor.count_answer()
             return
@@ -116,7 +115,6 @@ class ControllerNode:
             (self._effort,) = self.commands.open(token, 'effort')
         self._effort[:] = controller.tick(stamp_ns * 1e-9, position, velocity)
         self.commands.send(stamp_ns)
-        self._answered_ns, self._answered_token = stamp_ns, token
         self._monitor.count_answer()
         if reason:
             self._telemetry.restart()
@@ -156,31 +154,13 @@ class ControllerNode:
 
     def _log_events(self) -> None:
         for event in self._controller.take_events():
-            self._log_event(event)
-
-    def _log_event(self, event: Event) -> None:
-        # One line for each: rclpy ties a severity to the line that it comes from.
-        log = self._log
-        if event.level == 'error':
-            log.error(event.text)
-        elif event.level == 'warning':
-            log.warning(event.text)
-        else:
-            log.info(event.text)
-
-
-def _declare_pose_modes(node: Node, config: ControllerConfig) -> None:
-    """Declare a read-only parameter with the modes that take target poses."""
-    name, kind = 'pose_modes', Parameter.Type.STRING_ARRAY
-    modes = [mode.name for mode in config.modes.values() if 'pose' in mode.law.accepts]
-    node.declare_parameter(name, kind, ignore_override=True)
-    node.set_parameters([Parameter(name, kind, modes)])
-    node.set_descriptor(
-        name,
-        ParameterDescriptor(
-            type=kind.value, description='modes that take target poses', read_only=True
-        ),
-    )
+            # One line for each: rclpy ties a severity to the line that it comes from.
+            if event.level == 'error':
+                self._log.error(event.text)
+            elif event.level == 'warning':
+                self._log.warning(event.text)
+            else:
+                self._log.info(event.text)
 
 
 def declare_config(parameters: Parameters, model: Model) -> ControllerConfig:
@@ -204,4 +184,6 @@ def declare_config(parameters: Parameters, model: Model) -> ControllerConfig:
         shipped = {name: v for name, v in shipped.items() if not name.startswith('mode')}
     config = ControllerConfig.from_parameters(parameters.values(shipped), model)
     parameters.declare(config.parameters, config.value, model.nv)
+    pose_modes = [mode.name for mode in config.modes.values() if 'pose' in mode.law.accepts]
+    parameters.declare({POSE_MODES.name: POSE_MODES}, lambda _: pose_modes, model.nv)
     return config

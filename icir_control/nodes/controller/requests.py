@@ -1,6 +1,7 @@
 """Requests to the controller by service and by topic: a mode, a posture, a pose, a wrench."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from std_srvs.srv import Trigger
 from icir_control.control import Controller
 from icir_control.errors import IcirError, InvalidValueError
 from icir_control.nodes.controller.telemetry import LATCHED, key_values
-from icir_control.nodes.transport import read_joint_state
+from icir_control.nodes.transport.messages import read_joint_state
 from icir_control.spatial import SE3, Force
 
 
@@ -41,20 +42,17 @@ class Requests:
         self._done = done
         self._outcome = node.create_publisher(DiagnosticStatus, '~/motion_status', LATCHED)
         for name in controller.mode_names:
-            node.create_service(Trigger, f'~/modes/{name}', self._service_of(name))
+            node.create_service(Trigger, f'~/modes/{name}', partial(self._answer, name))
         node.create_subscription(String, '~/select_mode', self._take_mode, 1)
         node.create_subscription(PoseStamped, '~/target_pose', self._take_pose, 1)
         node.create_subscription(JointState, '~/target_joints', self._take_joints, 1, raw=True)
         node.create_subscription(WrenchStamped, '~/measured_wrench', self._take_wrench, 1)
 
-    def _service_of(self, name: str) -> Callable[[Any, Any], Any]:
-        def serve(_: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
-            reason = self._select(name)
-            response.success = not reason
-            response.message = reason or name
-            return response
-
-        return serve
+    def _answer(self, name: str, _: Trigger.Request, response: Trigger.Response) -> Any:
+        reason = self._select(name)
+        response.success = not reason
+        response.message = reason or name
+        return response
 
     def _select(self, name: str) -> str:
         return self._serve(f'mode {name}', '', lambda: self._controller.select(name))
@@ -71,10 +69,9 @@ class Requests:
         )
 
     def _take_joints(self, raw: bytes) -> None:
-        def act() -> None:
-            self._controller.set_target_joints(self._joints_of(read_joint_state(raw)))
-
-        self._serve('target joints', '', act)
+        self._serve(
+            'target joints', '', lambda: self._controller.set_target_joints(self._joints_of(raw))
+        )
 
     def _serve(self, request: str, stamp: str, act: Callable[[], None]) -> str:
         """Decide a request and report its outcome.
@@ -103,14 +100,11 @@ class Requests:
             'mode': self._controller.mode,
             **data,
         }
-        self._outcome.publish(
-            DiagnosticStatus(
-                level=DiagnosticStatus.WARN if reason else DiagnosticStatus.OK,
-                name=f'{self._node.get_fully_qualified_name()}: motion',
-                message=reason or 'accepted',
-                values=key_values(values),
-            )
-        )
+        status = DiagnosticStatus(level=DiagnosticStatus.WARN if reason else DiagnosticStatus.OK)
+        status.name = f'{self._node.get_fully_qualified_name()}: motion'
+        status.message = reason or 'accepted'
+        status.values = key_values(values)
+        self._outcome.publish(status)
         if not reason:
             self._done()
         return reason
@@ -144,12 +138,13 @@ class Requests:
             (position.x, position.y, position.z),
         )
 
-    def _joints_of(self, message: JointState) -> NDArray[np.float64]:
-        """Return the positions (nv,) of a message, in the order of v.
+    def _joints_of(self, raw: bytes) -> NDArray[np.float64]:
+        """Return the positions (nv,) of a serialised JointState, in the order of v.
 
         Raises:
             InvalidValueError: Not each joint of the arm once, or not one position for each.
         """
+        message = read_joint_state(raw)
         if sorted(message.name) != sorted(self._joint_names):
             raise InvalidValueError(
                 'name', list(message.name), f'each of {", ".join(self._joint_names)} once'
@@ -158,5 +153,4 @@ class Requests:
             raise InvalidValueError(
                 'position', list(message.position), f'{len(message.name)} numbers, one per name'
             )
-        by_name = dict(zip(message.name, message.position, strict=True))
-        return np.array([by_name[name] for name in self._joint_names])
+        return np.array([message.position[message.name.index(one)] for one in self._joint_names])

@@ -15,7 +15,7 @@ from icir_control.compiled import bound, kernel
 from icir_control.control import Controller
 from icir_control.nodes.controller.telemetry import key_values, limits_of
 from icir_control.nodes.process.graph import Publishers
-from icir_control.nodes.transport import JointStateSubscription
+from icir_control.nodes.transport.endpoints import JointStateSubscription
 
 STATE_TIMEOUT = 1.0  # s of wall time without a state until that is reported
 PERIOD = 1.0  # s of wall time between two diagnostics
@@ -42,6 +42,10 @@ class StartDetector:
         self._jumps: Callable[..., bool] = bound(
             keep_state, *self._last, self._last, self._margin, 0.0
         )
+
+    def repeats(self, stamp_ns: int, token: str) -> bool:
+        """Return whether a state is the last one, received again."""
+        return stamp_ns == self._stamp_ns and token == self._token
 
     def forget(self) -> None:
         """Treat the next state as the first one."""
@@ -114,21 +118,18 @@ class StateMonitor:
     and no state is answered until one of them has stopped for `STATE_TIMEOUT`.
     """
 
-    def __init__(
-        self, node: Node, states: JointStateSubscription, controller: Controller, own_topic: str
-    ) -> None:
+    def __init__(self, node: Node, states: JointStateSubscription, controller: Controller) -> None:
         """Start the diagnostics.
 
         Args:
             node: The node that logs and publishes diagnostics.
             states: The subscription that is monitored.
             controller: Its mode and limits are part of the diagnostics.
-            own_topic: Full name of a topic on which the node publishes.
         """
         self._node = node
         self._states = states
         self._controller = controller
-        self._publishers = Publishers(node, own_topic)
+        self._publishers = Publishers(node)
         self._topic = states.topic_name
         self._received_at = time.monotonic()
         self._has_timed_out = False
@@ -186,9 +187,7 @@ class StateMonitor:
 
     def _report(self) -> None:
         """Publish the diagnostics, and collect garbage between two ticks."""
-        for sentence in self._publishers.new_wrong_types(self._topic):
-            self._states.rejected['wrong_type'] += 1
-            self._node.get_logger().warning(sentence)
+        self._publishers.count_wrong_types(self._states)
         publishers = self._publishers.on(self._topic)
         rejected = self._states.rejected
         level, message = DiagnosticStatus.OK, self._controller.mode or 'waiting for a state'
@@ -208,12 +207,9 @@ class StateMonitor:
             'publishers of states': ', '.join(publishers),
             **limits_of(self._controller),
         }
-        status = DiagnosticStatus(
-            level=level,
-            name=f'{self._node.get_fully_qualified_name()}: states',
-            message=message,
-            values=key_values(values),
-        )
+        name = f'{self._node.get_fully_qualified_name()}: states'
+        status = DiagnosticStatus(level=level, name=name, message=message)
+        status.values = key_values(values)
         array = DiagnosticArray(status=[status])
         array.header.stamp = self._node.get_clock().now().to_msg()
         self._diagnostics.publish(array)

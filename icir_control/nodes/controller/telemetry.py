@@ -13,17 +13,16 @@ from geometry_msgs.msg import PoseStamped, TwistStamped, Vector3, WrenchStamped
 from numpy.typing import NDArray
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile
+from rclpy.time import Time
 from std_msgs.msg import Float64, Header, String
 
 from icir_control.control import TERMS, Controller
-from icir_control.nodes.transport import JointStatePublisher
+from icir_control.nodes.transport.endpoints import JointStatePublisher
 from icir_control.spatial import SE3
 
 PERIOD_NS = 10_000_000  # of simulation time
 WALL_PERIOD = 0.01  # s
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
-
-_NANOSECONDS = 1_000_000_000
 
 
 class Telemetry:
@@ -71,7 +70,11 @@ class Telemetry:
             (PoseStamped, 'reference_pose', lambda h: self._pose(h, controller.reference_pose)),
             (TwistStamped, 'tool_error', self._tool_error),
             (WrenchStamped, 'disturbance_wrench', self._disturbance_wrench),
-            (Float64, 'smallest_singular_value', self._singular_value),
+            (
+                Float64,
+                'smallest_singular_value',
+                lambda _: Float64(data=controller.smallest_singular_value),
+            ),
             (DiagnosticStatus, 'status', lambda _: self._status()),
         ]
         self._others: list[tuple[Any, Callable[[Header], object]]] = [
@@ -113,8 +116,7 @@ class Telemetry:
             terms = self._controller.torque_terms
             for name, term in wanted.items():
                 term.publish(stamp_ns, token, effort=terms[name])
-        header = Header()
-        header.stamp.sec, header.stamp.nanosec = divmod(stamp_ns, _NANOSECONDS)
+        header = Header(stamp=Time(nanoseconds=stamp_ns).to_msg())
         for other, make in self._others:
             if other.get_subscription_count() > 0:
                 other.publish(make(header))
@@ -143,9 +145,6 @@ class Telemetry:
         message.wrench.torque = _vector(wrench[3:])
         return message
 
-    def _singular_value(self, _: Header) -> Float64:
-        return Float64(data=self._controller.smallest_singular_value)
-
     def _status(self) -> DiagnosticStatus:
         """Return how the last tick went: a warning where the arm does not get the law's torque."""
         controller = self._controller
@@ -156,22 +155,22 @@ class Telemetry:
             'tool behind its path, the joints are at their limits': controller.path_limited,
         }
         active = [sentence for sentence, is_active in warnings.items() if is_active]
-        return DiagnosticStatus(
-            level=DiagnosticStatus.WARN if active else DiagnosticStatus.OK,
-            name=f'{self._name}: control',
-            message='; '.join(active) or controller.mode or 'no mode',
-            values=key_values({'mode': controller.mode, **limits}),
-        )
+        status = DiagnosticStatus(level=DiagnosticStatus.WARN if active else DiagnosticStatus.OK)
+        status.name = f'{self._name}: control'
+        status.message = '; '.join(active) or controller.mode or 'no mode'
+        status.values = key_values({'mode': controller.mode, **limits})
+        return status
 
 
 def limits_of(controller: Controller) -> dict[str, object]:
     """Return what limited the last tick, by key of the diagnostics."""
     names = np.array(controller.config.arm.model.joint_names)
+    observer = 'cancels' if controller.cancels_disturbance else 'observes'
     return {
         'saturated joints': ', '.join(names[controller.saturated]) or 'none',
-        'rate limited': _yes_or_no(controller.rate_limited),
-        'path limited': _yes_or_no(controller.path_limited),
-        'observer': _observer(controller),
+        'rate limited': 'yes' if controller.rate_limited else 'no',
+        'path limited': 'yes' if controller.path_limited else 'no',
+        'observer': observer if controller.config.values.observer.gain else 'off',
         'speed scale': f'{controller.config.values.speed_scale:g}',
         'smallest singular value': f'{controller.smallest_singular_value:.4g}',
     }
@@ -180,17 +179,6 @@ def limits_of(controller: Controller) -> dict[str, object]:
 def key_values(values: Mapping[str, object]) -> list[KeyValue]:
     """Return values as messages of the diagnostics."""
     return [KeyValue(key=key, value=str(value)) for key, value in values.items()]
-
-
-def _observer(controller: Controller) -> str:
-    """Return what is done with the estimated disturbance."""
-    if controller.config.values.observer.gain == 0.0:
-        return 'off'
-    return 'cancels' if controller.cancels_disturbance else 'observes'
-
-
-def _yes_or_no(is_so: bool) -> str:
-    return 'yes' if is_so else 'no'
 
 
 def _vector(numbers: NDArray[np.float64]) -> Vector3:

@@ -2,8 +2,3 @@
 
 A node and process of its own, or in the foreground of another program.
 """
-
-from icir_control.nodes.keyboard.keyboard import Keyboard, main
-from icir_control.nodes.keyboard.terminal import NoTerminalError
-
-__all__ = ['Keyboard', 'NoTerminalError', 'main']

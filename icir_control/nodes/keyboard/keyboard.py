@@ -2,33 +2,23 @@
 
 import sys
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import TextIO
 
+from diagnostic_msgs.msg import DiagnosticStatus
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rich.console import Console
 
+from icir_control.nodes.keyboard import keys
 from icir_control.nodes.keyboard.client import ControllerClient
-from icir_control.nodes.keyboard.keys import (
-    ROWS,
-    Action,
-    Jog,
-    Jogger,
-    Mode,
-    Row,
-    help_of,
-    shadowed,
-    table_of,
-)
+from icir_control.nodes.keyboard.keys import CONTROLLER, Action, Jog, Jogger, Mode
 from icir_control.nodes.keyboard.terminal import Terminal
-from icir_control.nodes.process.run import join_graph, run_node
+from icir_control.nodes.process.run import join_graph
 from icir_control.nodes.process.stop_request import StopRequest
 
-CONTROLLER = 'controller'
-
 _KEY_PERIOD = 0.02  # s, longest time that an answer waits to be printed
-_CALLBACKS = 4  # between two reads of keys; poses arrive at most twice in that time
+_CALLBACKS = 6  # between two reads of keys; poses arrive at most twice in that time
 _KEPT_STEPS = 100  # jog steps whose outcome may still come
 
 
@@ -44,8 +34,6 @@ class Keyboard:
         device: TextIO,
         console: Console,
         *,
-        controller: str = CONTROLLER,
-        rows: Sequence[Row] = ROWS,
         shows_refusals: bool = True,
     ) -> None:
         """Put the parts together.
@@ -54,8 +42,6 @@ class Keyboard:
             node: The node to ask through; spun here.
             device: The terminal whose keys are read.
             console: Where the table and the answers go.
-            controller: The controller's name, relative to the node's namespace.
-            rows: The keyboard's own keys.
             shows_refusals: Whether to print what the controller refuses; False where its log is
                 seen in the same terminal.
 
@@ -63,23 +49,19 @@ class Keyboard:
             NoTerminalError: The device is not a terminal.
         """
         self._console = console
-        self._rows = rows
-        self._own_keys = {key: action for row in rows for key, action in row.keys.items()}
+        self._own_keys = {key: action for row in keys.ROWS for key, action in row.keys.items()}
+        self._executor = SingleThreadedExecutor(context=node.context)
+        self._executor.add_node(node)
         self._client = ControllerClient(
             node,
-            controller,
             on_modes=self._show_modes,
             on_lost=self._show_loss,
             on_motion_status=self._show_outcome,
         )
         self._shows_refusals = shows_refusals
-        self._jogger = Jogger(node, controller)
+        self._jogger = Jogger(node)
         self._steps: deque[str] = deque(maxlen=_KEPT_STEPS)
-        self._controller = controller
         self._terminal = Terminal(device, resumed=self._show_help)
-        self._executor = SingleThreadedExecutor(context=node.context)
-        self._executor.add_node(node)
-        self._is_over = False
         self._actions: dict[Action, Callable[[], None]] = {
             Action.AXES: lambda: self._print(self._jogger.change_axes()),
             Action.FINER: lambda: self._print(self._jogger.change_step(-1)),
@@ -87,7 +69,7 @@ class Keyboard:
             Action.SLOWER: lambda: self._client.change_speed(-1, self._print),
             Action.FASTER: lambda: self._client.change_speed(1, self._print),
             Action.HELP: self._show_help,
-            Action.QUIT: self._quit,
+            Action.QUIT: self._terminal.end,
         }
 
     def run(self, is_wanted: Callable[[], bool] = lambda: True) -> None:
@@ -97,10 +79,10 @@ class Keyboard:
             is_wanted: Called again and again; False ends it.
         """
         with self._terminal:
-            self._print(f'waiting for the {self._controller} ...')
-            while not (self._is_over or self._terminal.is_over) and is_wanted():
+            self._print(f'waiting for the {CONTROLLER} ...')
+            while not self._terminal.is_over and is_wanted():
                 for key in self._terminal.read(_KEY_PERIOD):
-                    if not self._is_over:
+                    if not self._terminal.is_over:
                         self._press(key)
                 self._client.update()
                 for _ in range(_CALLBACKS):
@@ -117,7 +99,7 @@ class Keyboard:
         elif action in (Action.QUIT, Action.HELP):
             self._actions[action]()
         elif modes is None:
-            self._print(f'there is no {self._controller} as yet; q quits')
+            self._print(f'there is no {CONTROLLER} as yet; q quits')
         elif isinstance(action, Jog):
             self._jog(action, modes)
         elif action is not None:
@@ -130,7 +112,8 @@ class Keyboard:
         running = next((m for m in modes.values() if m.name == self._client.running), None)
         if running is not None and running.takes_pose:
             stamp, text = self._jogger.move(jog)
-            self._steps.append(stamp)
+            if stamp:
+                self._steps.append(stamp)
             self._print(text)
             return
         able = ', '.join(f'{key} ({mode.name})' for key, mode in modes.items() if mode.takes_pose)
@@ -140,25 +123,22 @@ class Keyboard:
             else 'no mode takes jog steps; a mode of law task does'
         )
 
-    def _quit(self) -> None:
-        self._is_over = True
-
     def _show_help(self) -> None:
         """Print the tables, with the present values of the parameters."""
         if self._client.modes is None:
-            self._print(f'waiting for the {self._controller} ...')
+            self._print(f'waiting for the {CONTROLLER} ...')
         else:
             self._client.read_modes()
 
     def _show_modes(self, modes: Mapping[str, Mode]) -> None:
-        self._console.print(table_of(modes))
-        for key, text in shadowed(modes, self._rows).items():
+        self._console.print(keys.table_of(modes))
+        for key, text in keys.shadowed(modes).items():
             self._print(f'{key} selects {modes[key].name} and no longer: {text}')
-        self._console.print(help_of(modes, self._rows))
+        self._console.print(keys.help_of(modes))
 
     def _show_loss(self) -> None:
         self._jogger.forget()
-        self._print(f'the {self._controller} has ended; waiting for it ...')
+        self._print(f'the {CONTROLLER} has ended; waiting for it ...')
 
     def _show_mode(self, name: str, success: bool, text: str) -> None:
         if success:
@@ -166,12 +146,12 @@ class Keyboard:
         elif self._shows_refusals:
             self._print(f'{name} refused: {text}')
 
-    def _show_outcome(self, values: Mapping[str, str], reason: str) -> None:
+    def _show_outcome(self, status: DiagnosticStatus) -> None:
         """Print why a step of ours is refused."""
-        stamp = values.get('stamp')
-        is_ours = bool(stamp) and stamp in self._steps
+        values = {pair.key: pair.value for pair in status.values}
+        is_ours = values.get('stamp') in self._steps
         if is_ours and values.get('outcome') == 'refused' and self._shows_refusals:
-            self._print(f'the step is refused: {reason}')
+            self._print(f'the step is refused: {status.message}')
 
     def _print(self, text: str) -> None:
         self._console.print(text, markup=False, highlight=False, soft_wrap=True)
@@ -196,12 +176,3 @@ class KeyboardNode:
     def close(self) -> None:
         """Leave the graph."""
         self._node.destroy_node()
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the keyboard as a process; see `run_node`.
-
-    Args:
-        arguments: Command line arguments with the program's name, those of the process by default.
-    """
-    return run_node('keyboard', arguments, lambda: KeyboardNode)

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from enum import Enum, auto
+from enum import Enum
 from itertools import islice
 from typing import Any
 
@@ -14,20 +14,15 @@ from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rich.table import Table
 from rich.text import Text
 
+CONTROLLER = 'controller'
+"""The controller's name, relative to the keyboard's namespace."""
+
 CONTROL_D = '\x04'
 SHOWN_PARAMETERS = 2  # of each mode at most; a law names the most important ones first
 
 
-class Action(Enum):
-    """What a key does that neither selects a mode nor moves the tool."""
-
-    AXES = auto()
-    FINER = auto()
-    COARSER = auto()
-    SLOWER = auto()
-    FASTER = auto()
-    HELP = auto()
-    QUIT = auto()
+Action = Enum('Action', 'AXES FINER COARSER SLOWER FASTER HELP QUIT')
+"""What a key does that neither selects a mode nor moves the tool."""
 
 
 @dataclass(frozen=True)
@@ -119,23 +114,20 @@ def modes_of(
     for name in names:
         prefix = f'modes.{name}.'
         own = {
-            full.removeprefix(prefix): value
-            for full, value in values.items()
-            if full.startswith(prefix)
+            full.removeprefix(prefix): v for full, v in values.items() if full.startswith(prefix)
         }
         key = str(own.pop('key', ''))
         modes[key] = Mode(name, key, str(own.pop('law', '')), name in takes_pose, own)
     return modes
 
 
-def shadowed(modes: Mapping[str, Mode], rows: Sequence[Row]) -> dict[str, str]:
+def shadowed(modes: Mapping[str, Mode]) -> dict[str, str]:
     """Return which of the keyboard's own actions a mode hides, by key.
 
     Args:
         modes: The modes by key.
-        rows: The keyboard's own keys.
     """
-    return {key: row.text for row in rows for key in row.keys if key in modes}
+    return {key: row.text for row in ROWS for key in row.keys if key in modes}
 
 
 def table_of(modes: Mapping[str, Mode]) -> Table:
@@ -154,15 +146,14 @@ def table_of(modes: Mapping[str, Mode]) -> Table:
     return table
 
 
-def help_of(modes: Mapping[str, Mode], rows: Sequence[Row]) -> Table:
+def help_of(modes: Mapping[str, Mode]) -> Table:
     """Return what the keyboard's own keys do, without those that a mode has.
 
     Args:
         modes: The modes by key.
-        rows: The keyboard's own keys.
     """
     table = Table(box=None, pad_edge=False, show_header=False)
-    for row in rows:
+    for row in ROWS:
         free = [key for key in row.keys if key not in modes and key.isprintable()]
         if free:
             table.add_row(Text(' '.join(free)), Text(row.text))
@@ -191,20 +182,19 @@ class Jogger:
     No compiled function is used, so that the first step takes no longer than the others.
     """
 
-    def __init__(self, node: Node, controller: str) -> None:
+    def __init__(self, node: Node) -> None:
         """Subscribe to the reference.
 
         Args:
             node: The node to publish through.
-            controller: The controller's name, relative to the node's namespace.
         """
         self._reference: PoseStamped | None = None
         self._clock = node.get_clock()
         self._step = _FIRST
         self._in_tool_axes = False
-        self._targets = node.create_publisher(PoseStamped, f'{controller}/target_pose', 1)
+        self._targets = node.create_publisher(PoseStamped, f'{CONTROLLER}/target_pose', 1)
         node.create_subscription(
-            PoseStamped, f'{controller}/reference_pose', self._take_reference, _NEWEST
+            PoseStamped, f'{CONTROLLER}/reference_pose', self._take_reference, _NEWEST
         )
 
     def forget(self) -> None:
@@ -227,11 +217,9 @@ class Jogger:
         target.header.frame_id = self._reference.header.frame_id
         target.pose = moved(self._reference.pose, jog, size, in_tool_axes=self._in_tool_axes)
         self._targets.publish(target)
-        how = (
-            f'turns about {jog.name} by {degrees:g} deg'
-            if jog.turns
-            else (f'moves along {jog.name} by {1e3 * metres:g} mm')
-        )
+        how = f'moves along {jog.name} by {1e3 * metres:g} mm'
+        if jog.turns:
+            how = f'turns about {jog.name} by {degrees:g} deg'
         stamp = target.header.stamp
         return f'{stamp.sec}.{stamp.nanosec:09d}', f'the tool {how} ({self.axes} axes)'
 

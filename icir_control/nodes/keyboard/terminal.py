@@ -64,7 +64,7 @@ class Terminal:
         """Take over the signals, then the terminal."""
         self._settings = termios.tcgetattr(self._file)
         for number in _ENDING:
-            self._handlers[number] = signal.signal(number, self._end)
+            self._handlers[number] = signal.signal(number, lambda number, frame: self.end())
         self._handlers[signal.SIGTSTP] = signal.signal(signal.SIGTSTP, self._suspend)
         self._handlers[signal.SIGCONT] = signal.signal(signal.SIGCONT, self._resume)
         self._take()
@@ -75,6 +75,10 @@ class Terminal:
         self._restore()
         for number, handler in self._handlers.items():
             signal.signal(number, handler)
+
+    def end(self) -> None:
+        """Ask to leave."""
+        self.is_over = True
 
     def read(self, timeout_s: float) -> list[str]:
         """Return the keys that were typed, after waiting for one; often none.
@@ -120,9 +124,6 @@ class Terminal:
             return os.tcgetpgrp(self._file) == os.getpgrp()
         except OSError:  # not the terminal that started us: it has no background
             return True
-
-    def _end(self, number: int, frame: FrameType | None) -> None:
-        self.is_over = True
 
     def _suspend(self, number: int, frame: FrameType | None) -> None:
         self._restore()

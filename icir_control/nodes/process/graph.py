@@ -7,7 +7,12 @@ from typing import Any
 
 from rclpy.node import Node
 
+from icir_control.nodes.transport.endpoints import JointStateSubscription
+
 JOINT_STATE = 'sensor_msgs/msg/JointState'
+
+# A topic on which every node publishes, the one that asks among them.
+_OF_EVERY_NODE = '/parameter_events'
 
 # What the client library calls a node that is not discovered completely; the name follows later.
 _UNKNOWN = '_NODE_NAME_UNKNOWN_'
@@ -26,15 +31,13 @@ class Publishers:
     does not run any more is left out.
     """
 
-    def __init__(self, node: Node, own_topic: str) -> None:
+    def __init__(self, node: Node) -> None:
         """Prepare to ask.
 
         Args:
             node: The node that asks.
-            own_topic: Full name of a topic on which it publishes itself.
         """
         self._node = node
-        self._own_topic = own_topic
         self._seen_running: set[bytes] = set()
         self._wrong_types: set[tuple[str, str]] = set()
         self._counts: dict[str, int] = {}
@@ -80,24 +83,26 @@ class Publishers:
                     )
         return ''
 
-    def new_wrong_types(self, topic: str) -> list[str]:
-        """Return a sentence for each node that publishes another type there, once for each.
+    def count_wrong_types(self, subscription: JointStateSubscription) -> None:
+        """Count and log each node that publishes another type on a topic, once.
 
         The middleware does not deliver their messages to a subscription of JointState.
 
         Args:
-            topic: Full name of the topic.
+            subscription: To the topic; they count as rejected by it.
         """
+        topic = subscription.topic_name
         found = {
             (_name_of(end), end.topic_type)
             for end in self._node.get_publishers_info_by_topic(topic)
             if end.topic_type != JOINT_STATE
         }
         new, self._wrong_types = found - self._wrong_types, found
-        return [
-            f'{name} publishes {kind} on {topic} instead of {JOINT_STATE}; it is not received'
-            for name, kind in sorted(new)
-        ]
+        for name, kind in sorted(new):
+            subscription.rejected['wrong_type'] += 1
+            self._node.get_logger().warning(
+                f'{name} publishes {kind} on {topic} instead of {JOINT_STATE}; it is not received'
+            )
 
     def starting(self, names: Sequence[str], topic: str) -> list[str]:
         """Return those nodes that do not subscribe to a topic yet, as ours do when they are ready.
@@ -112,7 +117,7 @@ class Publishers:
     def _own_host(self) -> bytes | None:
         """Return what Fast DDS calls this machine; None where it is not Fast DDS."""
         own = (os.getpid() & _LOW_HALF).to_bytes(2, 'little')
-        for end in self._node.get_publishers_info_by_topic(self._own_topic):
+        for end in self._node.get_publishers_info_by_topic(_OF_EVERY_NODE):
             identity = bytes(end.endpoint_gid)
             if identity[: len(_VENDOR)] == _VENDOR and identity[_PROCESS] == own:
                 return identity[_HOST]

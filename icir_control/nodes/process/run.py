@@ -6,6 +6,7 @@ import resource
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
+from importlib import import_module
 from pathlib import Path
 from typing import Protocol
 
@@ -15,7 +16,7 @@ from rclpy.signals import SignalHandlerOptions
 from rclpy.utilities import remove_ros_args
 
 from icir_control.errors import ConfigurationError, IcirError
-from icir_control.nodes.parameter_files import readable_parameters
+from icir_control.nodes.parameters import readable_parameters
 from icir_control.nodes.process.discovery import check_ports, configure_fast_dds
 from icir_control.nodes.process.stop_request import StopRequest
 
@@ -55,16 +56,14 @@ def gc_off() -> Iterator[None]:
         gc.unfreeze()
 
 
-def run_node(
-    name: str, arguments: Sequence[str] | None, load: Callable[[], Callable[[], NodeProcess]]
-) -> int:
+def run_node(name: str, node_class: str, arguments: Sequence[str]) -> int:
     """Run a node from the start of ROS to its end.
 
     Args:
         name: What the process calls itself in an error message.
-        arguments: Command line arguments with the program's name, those of the process by default.
-        load: Imports and returns the node's class. Called after requests to stop are handled,
-            because the imports take a second.
+        node_class: Module and name of the class, with a colon between; a `NodeProcess`. Imported
+            after requests to stop are handled, because the imports take a second.
+        arguments: Command line arguments with the program's name.
 
     Returns:
         The exit status: 0 after a request to stop, 2 after an error in what was given, which is
@@ -73,14 +72,13 @@ def run_node(
     stop = StopRequest(STOP_TIMEOUT)
     try:
         with stop:
-            _start_ros(list(sys.argv if arguments is None else arguments))
+            _start_ros(arguments)
             try:
-                # Imports leave next to no garbage: without collections they take a tenth less.
-                gc.disable()
-                kind = load()
+                module, _, kind = node_class.partition(':')
+                start: Callable[[], NodeProcess] = getattr(import_module(module), kind)
                 gc.freeze()
                 gc.enable()
-                with closing(kind()) as node:
+                with closing(start()) as node:
                     node.run(stop)
             finally:
                 stop.defer()
@@ -147,7 +145,7 @@ def _log_arguments() -> list[str]:
     return ['--ros-args', '--disable-external-lib-logs']
 
 
-def _start_ros(arguments: list[str]) -> None:
+def _start_ros(arguments: Sequence[str]) -> None:
     """Initialise ROS without signal handlers of its own.
 
     Raises:

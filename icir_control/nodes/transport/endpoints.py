@@ -7,22 +7,15 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from rclpy.callback_groups import CallbackGroup, MutuallyExclusiveCallbackGroup
+from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
 from rclpy.node import Node
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rclpy.serialization import deserialize_message, serialize_message
 from rclpy.subscription import Subscription
 from sensor_msgs.msg import JointState
 
-from icir_control.nodes.transport.decoder import JointStateDecoder
-from icir_control.nodes.transport.layout import (
-    FIELDS,
-    NANOSECONDS,
-    SHIFT,
-    STAMP,
-    STAMP_OFFSET,
-    JointStateLayout,
-)
+from icir_control.nodes.transport import messages
+from icir_control.nodes.transport.messages import FIELDS, JointStateDecoder, JointStateLayout
 
 PUBLISHED = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE)
 # A best-effort subscription to a reliable publisher does not acknowledge: 2/3 of the latency.
@@ -143,8 +136,8 @@ class JointStatePublisher:
         """
         layout = JointStateLayout(self._names, token, fields)
         # Shifted, so that its numbers are aligned as arrays need it.
-        memory = memoryview(bytearray(SHIFT + layout.size))
-        message = memory[SHIFT:]
+        memory = memoryview(bytearray(messages.SHIFT + len(layout.template)))
+        message = memory[messages.SHIFT :]
         message[:] = layout.template
         self._token = token
         self._slots = {
@@ -163,17 +156,18 @@ class JointStatePublisher:
         if self._message is None:
             self._send(serialize_message(self._plain_message(stamp_ns)))
             return
-        STAMP.pack_into(self._message, STAMP_OFFSET, *divmod(stamp_ns, NANOSECONDS))
+        _write_stamp(self._message, stamp_ns)
         self._send(bytes(self._message))
 
     def _is_valid(self, message: memoryview) -> bool:
         """Return whether the client library reads a sample of the message as intended."""
         if self._plain:
             return False
-        STAMP.pack_into(message, STAMP_OFFSET, 1, 2)
+        stamp_ns = messages.NANOSECONDS + 2
+        _write_stamp(message, stamp_ns)
         for i, slot in enumerate(self._slots.values()):
             slot[:] = np.arange(slot.size) + 0.1 * i
-        sample = self._plain_message(NANOSECONDS + 2)
+        sample = self._plain_message(stamp_ns)
         is_valid = deserialize_message(bytes(message), JointState) == sample
         for slot in self._slots.values():
             slot[:] = 0.0
@@ -182,12 +176,19 @@ class JointStatePublisher:
     def _plain_message(self, stamp_ns: int) -> JointState:
         """Return the message of the arrays, built by the client library alone."""
         message = JointState()
-        message.header.stamp.sec, message.header.stamp.nanosec = divmod(stamp_ns, NANOSECONDS)
+        message.header.stamp.sec, message.header.stamp.nanosec = divmod(
+            stamp_ns, messages.NANOSECONDS
+        )
         message.header.frame_id = self._token
         message.name = list(self._names)
         for field, numbers in self._slots.items():
             setattr(message, field, numbers.tolist())
         return message
+
+
+def _write_stamp(message: memoryview, stamp_ns: int) -> None:
+    stamp = divmod(stamp_ns, messages.NANOSECONDS)
+    messages.STAMP.pack_into(message, messages.STAMP_OFFSET, *stamp)
 
 
 class JointStateSubscription(JointStateDecoder):
@@ -221,22 +222,21 @@ class JointStateSubscription(JointStateDecoder):
         """
         super().__init__(names, fields, plain=plain)
         self.is_native = has_native_parts() and not plain
-        self._delivered: tuple[bytes] | None = None
         self._handed_over: bytes | None = None
         group = _NotExecuted() if self.is_native else MutuallyExclusiveCallbackGroup()
         self.subscription: Any = node.create_subscription(
-            JointState, topic, self._deliver, qos, callback_group=group, raw=True
+            JointState, topic, self.hand_over, qos, callback_group=group, raw=True
         )
         self.topic_name: str = self.subscription.topic_name
-        self._take = self.subscription.handle.take_message if self.is_native else self._collect
+        self._take = self.subscription.handle.take_message if self.is_native else _take_nothing
 
     def take(self) -> bool:
         """Read a message that has arrived; return whether there was one and it was valid."""
-        if self._handed_over is not None:
-            raw, self._handed_over = self._handed_over, None
-            return self.decode(raw)
-        taken = self._take(JointState, True)
-        return taken is not None and self.decode(taken[0])
+        raw, self._handed_over = self._handed_over, None
+        if raw is None:
+            taken = self._take(JointState, True)
+            raw = taken and taken[0]
+        return raw is not None and self.decode(raw)
 
     def has_arrived(self) -> bool:
         """Return whether there is a message; it is taken from the middleware and kept for `take`.
@@ -245,36 +245,24 @@ class JointStateSubscription(JointStateDecoder):
         """
         if self._handed_over is None:
             taken = self._take(JointState, True)
-            if taken is not None:
-                self._handed_over = taken[0]
+            self._handed_over = taken and taken[0]
         return self._handed_over is not None
 
     def hand_over(self, raw: bytes) -> None:
         """Keep a message for the next `take`; a newer one replaces it."""
         self._handed_over = raw
 
-    def _deliver(self, raw: bytes) -> None:
-        self._delivered = (raw,)
 
-    def _collect(self, *_: object) -> tuple[bytes] | None:
-        """Return what the executor delivered, as the middleware returns it."""
-        delivered, self._delivered = self._delivered, None
-        return delivered
+def _take_nothing(*_: object) -> None:
+    """Return None: an executor hands every message over."""
 
 
-class _NotExecuted(CallbackGroup):
+class _NotExecuted(MutuallyExclusiveCallbackGroup):
     """Excludes an entity from every executor: its messages are taken directly."""
 
     def can_execute(self, entity: object) -> bool:
         """Return False: the executor does not wait for the entity."""
         return False
-
-    def beginning_execution(self, entity: object) -> bool:
-        """Return False."""
-        return False
-
-    def ending_execution(self, entity: object) -> None:
-        """Do nothing."""
 
 
 class Link:

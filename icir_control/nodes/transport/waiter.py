@@ -53,11 +53,11 @@ class Waiter:
             subscriptions: The subscriptions to wait for.
             beside: The waiter of another node of this process; this one serves both from now on.
         """
-        self._nodes: tuple[Node, ...] = (node, *(beside._nodes if beside else ()))
-        self._subscriptions: tuple[JointStateSubscription, ...] = (
-            *subscriptions,
-            *(beside._subscriptions if beside else ()),
-        )
+        self._nodes: list[Node] = [node]
+        self._subscriptions = list(subscriptions)
+        if beside is not None:
+            self._nodes += beside._nodes
+            self._subscriptions += beside._subscriptions
         self._executor = SingleThreadedExecutor(context=node.context)
         for one in self._nodes:
             self._executor.add_node(one)
@@ -69,11 +69,8 @@ class Waiter:
             self._handles: list[Any] = [s.subscription.handle for s in self._subscriptions]
             fast = self._wait_set(len(self._handles))
             # Bound once, because every microsecond counts.
-            self._clear, self._add, self._wait = (
-                fast.clear_entities,
-                fast.add_subscription,
-                fast.wait,
-            )
+            self._clear, self._add = fast.clear_entities, fast.add_subscription
+            self._wait = fast.wait
 
     def wait(self, now: float, until: float) -> None:
         """Wait for a message; the caller takes it, if there is one.

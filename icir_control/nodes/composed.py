@@ -5,19 +5,21 @@ subscription are handed over past the middleware.
 """
 
 import time
-from collections.abc import Callable, Sequence
 from functools import partial
-
-from rclpy.node import Node
 
 from icir_control.nodes.bridge.node import MujocoBridge
 from icir_control.nodes.controller.node import ControllerNode
 from icir_control.nodes.process.stop_request import StopRequest
-from icir_control.nodes.transport import JointStateSubscription, Link, Waiter
+from icir_control.nodes.transport.endpoints import Link
+from icir_control.nodes.transport.waiter import Waiter
 
 
 class ComposedNodes:
-    """A bridge in whose waits a controller answers."""
+    """A bridge in whose waits a controller answers.
+
+    Attributes:
+        bridge: The bridge.
+    """
 
     def __init__(self) -> None:
         """Start both nodes; see `ControllerNode` and `MujocoBridge`.
@@ -26,50 +28,29 @@ class ComposedNodes:
             IcirError: The parameters or the model of one of them are not valid.
         """
         self._controller = ControllerNode()
-        waiter = partial(
-            _ComposedWaiter, controller=self._controller, update_links=self._update_links
-        )
-        self._links: tuple[Link, ...] = ()
-        self._bridge = MujocoBridge(waiter)
-        self._links = (
-            Link(self._bridge.states, self._controller.states),
-            Link(self._controller.commands, self._bridge.commands),
-        )
-
-    @property
-    def steps(self) -> int:
-        """The number of control periods so far."""
-        return self._bridge.steps
+        self.bridge = MujocoBridge(partial(_ComposedWaiter, self._controller))
 
     def run(self, stop: StopRequest) -> None:
         """Run both until asked to stop; see `NodeProcess`."""
         self._controller.log_ready()
-        self._bridge.run(stop)
+        self.bridge.run(stop)
 
     def close(self) -> None:
         """Leave the graph."""
-        self._bridge.close()
+        self.bridge.close()
         self._controller.close()
-
-    def _update_links(self) -> None:
-        for link in self._links:
-            link.update()
 
 
 class _ComposedWaiter(Waiter):
     """The waiter of the bridge: a state that has come is answered first."""
 
-    def __init__(
-        self,
-        node: Node,
-        subscriptions: Sequence[JointStateSubscription],
-        *,
-        controller: ControllerNode,
-        update_links: Callable[[], None],
-    ) -> None:
-        super().__init__(node, subscriptions, beside=controller.waiter)
+    def __init__(self, controller: ControllerNode, bridge: MujocoBridge) -> None:
+        super().__init__(bridge.node, [bridge.commands], beside=controller.waiter)
         self._controller = controller
-        self._update_links = update_links
+        self._links = (
+            Link(bridge.states, controller.states),
+            Link(controller.commands, bridge.commands),
+        )
 
     def wait(self, now: float, until: float) -> None:
         """Have the controller answer, else wait for either node's topics; see `Waiter.wait`."""
@@ -78,5 +59,6 @@ class _ComposedWaiter(Waiter):
             if now < self.slow_due:
                 return
         if now >= self.slow_due:
-            self._update_links()
+            for link in self._links:
+                link.update()
         super().wait(now, until)

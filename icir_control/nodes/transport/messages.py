@@ -1,31 +1,125 @@
-"""Decodes serialised JointStates of any publisher into arrays in the order of our joints."""
+"""Serialised JointStates: their byte layout, and any publisher's as arrays in our joints' order.
 
+A ROS message travels as CDR (OMG DDS-XTypes, plain encoding version 1): four bytes that name the
+encoding, then the fields one after the other, each number aligned to its own size, counted from
+the end of those four bytes. While names, token and the set of filled fields stay the same, every
+number keeps its place, so that a message is written and read by copying a few blocks of bytes.
+"""
+
+import struct
 from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import JointState
 
 from icir_control.compiled import bound, kernel
 from icir_control.errors import InvalidValueError
-from icir_control.nodes.transport.layout import (
-    FIELDS,
-    NANOSECONDS,
-    NUMBER_SIZE,
-    SHIFT,
-    STAMP_OFFSET,
-    JointStateLayout,
-    read_joint_state,
-)
+
+FIELDS = ('position', 'velocity', 'effort')
+
+NANOSECONDS = 1_000_000_000
+STAMP = struct.Struct('<iI')
+STAMP_OFFSET = 4
+NUMBER_SIZE = 8
+
+_ENCODING_SIZE = 4
+# Alignment is counted from the end of the encoding. In a buffer shifted by this much, each number
+# of a message lies on a multiple of its own size.
+SHIFT = NUMBER_SIZE - _ENCODING_SIZE
+_CDR_LITTLE_ENDIAN = b'\x00\x01'
 
 # Longer than any message that names our joints once, with a token of any sensible length.
 _SPARE_LENGTH = 4096
 _OTHER_LAYOUT = -1
 
 _STAMP_WORD = (SHIFT + STAMP_OFFSET) // NUMBER_SIZE
+
+
+class JointStateLayout:
+    """The bytes of a little-endian JointState with given names, token and filled fields.
+
+    Attributes:
+        token: The header's `frame_id`.
+        offsets: For each filled field, the position of its first number in the message [bytes].
+        template: The message with stamp and numbers zero; a publisher may append bytes, which are
+            ignored.
+        mask: Ones in every byte that all messages of this layout share. Padding is not among
+            them: its bytes are undefined.
+    """
+
+    def __init__(self, names: Sequence[str], token: str, filled: Sequence[str]) -> None:
+        """Lay out a message.
+
+        Args:
+            names: The joint names, in the order of the message.
+            token: The header's `frame_id`.
+            filled: Those of `position`, `velocity`, `effort` that hold one number per name; the
+                others are empty.
+        """
+        self.token = token
+        self.offsets: dict[str, int] = {}
+        self.template = bytearray()
+        self.mask = bytearray()
+        self._append(_CDR_LITTLE_ENDIAN)
+        self._append_free(_ENCODING_SIZE - len(_CDR_LITTLE_ENDIAN) + STAMP.size)
+        self._append_text(token)
+        self._append_count(len(names))
+        for name in names:
+            self._append_text(name)
+        for field in FIELDS:
+            count = len(names) if field in filled else 0
+            self._append_count(count)
+            if count:
+                self._align(NUMBER_SIZE)
+                self.offsets[field] = len(self.template)
+                self._append_free(count * NUMBER_SIZE)
+
+    def _append(self, content: bytes) -> None:
+        self.template += content
+        self.mask += b'\xff' * len(content)
+
+    def _append_free(self, size: int) -> None:
+        self.template += bytes(size)
+        self.mask += bytes(size)
+
+    def _append_count(self, count: int) -> None:
+        self._align(4)
+        self._append(struct.pack('<I', count))
+
+    def _append_text(self, text: str) -> None:
+        content = text.encode() + b'\0'
+        self._append_count(len(content))
+        self._append(content)
+
+    def _align(self, size: int) -> None:
+        self._append_free(-(len(self.template) - _ENCODING_SIZE) % size)
+
+
+# Shorter than the shortest message is none, and the middleware of the wheels (Fast CDR 2.3) reads
+# beyond the end of four bytes that promise padding.
+_SHORTEST = len(JointStateLayout((), '', ()).template)
+
+
+def read_joint_state(raw: bytes) -> JointState:
+    """Return a serialised JointState of any publisher, read by the client library.
+
+    Args:
+        raw: The bytes as they were received.
+
+    Raises:
+        InvalidValueError: They are no JointState.
+    """
+    expected = f'a serialised JointState, {_SHORTEST} bytes or more'
+    if len(raw) < _SHORTEST:
+        raise InvalidValueError('message', f'{len(raw)} bytes', expected)
+    try:
+        return deserialize_message(raw, JointState)
+    except (RuntimeError, MemoryError) as error:
+        raise InvalidValueError('message', f'{len(raw)} bytes', f'{expected}: {error}') from error
 
 
 class RejectedMessageError(Exception):
@@ -75,7 +169,6 @@ class JointStateDecoder:
         if not set(fields) <= set(FIELDS):
             raise InvalidValueError('fields', fields, f'some of {", ".join(FIELDS)}')
         self._names = tuple(names)
-        self._index = {name: i for i, name in enumerate(self._names)}
         self._fields = tuple(fields)
         self._plain = plain
         count = len(self._names)
@@ -83,11 +176,8 @@ class JointStateDecoder:
         self.token = ''
         self.rejected: Counter[str] = Counter()
         self.last_rejection = ''
-        self._longest = (
-            sum(len(name.encode()) + NUMBER_SIZE for name in self._names)
-            + len(FIELDS) * count * NUMBER_SIZE
-            + _SPARE_LENGTH
-        )
+        per_joint = (1 + len(FIELDS)) * NUMBER_SIZE
+        self._longest = _SPARE_LENGTH + sum(len(name.encode()) + per_joint for name in names)
         self._accepted = np.zeros((len(self._fields), count))
         self._incoming = np.zeros_like(self._accepted)
         arrays = dict(zip(self._fields, self._accepted, strict=True))
@@ -95,7 +185,7 @@ class JointStateDecoder:
             arrays.get(field, np.zeros(count)) for field in FIELDS
         )
         self._known: KnownLayout | None = None
-        self._copy: Callable[..., int] = _never if plain else _compiled_copy()
+        self._copy = _compiled_copy()
 
     def decode(self, raw: bytes) -> bool:
         """Read a serialised message; return False, and count it, when it is invalid."""
@@ -129,9 +219,14 @@ class JointStateDecoder:
         for row, field in zip(self._incoming, self._fields, strict=True):
             row[:] = np.asarray(getattr(message, field))[order]
         stamp = message.header.stamp
-        stamp_ns = _nanoseconds(stamp.sec, stamp.nanosec)
-        if not np.isfinite(self._incoming).all():
-            raise RejectedMessageError('not_finite', self._describe_not_finite())
+        if stamp.sec < 0 or stamp.nanosec >= NANOSECONDS:
+            raise RejectedMessageError('bad_stamp', f'stamp {stamp.sec} s {stamp.nanosec} ns')
+        stamp_ns = stamp.sec * NANOSECONDS + stamp.nanosec
+        for row, joint in np.argwhere(~np.isfinite(self._incoming)):
+            value = self._incoming[row, joint]
+            raise RejectedMessageError(
+                'not_finite', f'{self._fields[row]} of {self._names[joint]} is {value}'
+            )
         if not self._plain:
             self._keep_layout(message, order, raw, stamp_ns)
         self._accepted[:] = self._incoming
@@ -143,7 +238,7 @@ class JointStateDecoder:
         names = list(message.name)
         known = ', '.join(self._names)
         for name in names:
-            if name not in self._index:
+            if name not in self._names:
                 raise RejectedMessageError('unknown_name', f'joint {name!r}; known: {known}')
         if len(set(names)) != len(names):
             raise RejectedMessageError('repeated_name', f'a joint named twice in {names}')
@@ -164,25 +259,14 @@ class JointStateDecoder:
         """Keep the layout of a message if the kernel reads exactly the same numbers."""
         filled = [field for field in FIELDS if len(getattr(message, field))]
         layout = JointStateLayout(message.name, message.header.frame_id, filled)
-        if not layout.matches(raw):
+        if len(raw) < len(layout.template):
             return
         offsets = [layout.offsets[field] for field in self._fields]
-        known = KnownLayout(layout, raw, offsets, order, self._accepted)
+        known = KnownLayout(layout, len(raw), offsets, order, self._accepted)
         known.buffer[:] = raw
         is_same_stamp = self._copy(*known.arrays) == stamp_ns
         if is_same_stamp and self._accepted.tobytes() == self._incoming.tobytes():
             self._known = known
-
-    def _describe_not_finite(self) -> str:
-        row, joint = np.argwhere(~np.isfinite(self._incoming))[0]
-        return f'{self._fields[row]} of {self._names[joint]} is {self._incoming[row, joint]}'
-
-
-def _nanoseconds(seconds: int, nanoseconds: int) -> int:
-    """Return a stamp as one integer [ns]."""
-    if seconds < 0 or nanoseconds >= NANOSECONDS:
-        raise RejectedMessageError('bad_stamp', f'stamp {seconds} s {nanoseconds} ns')
-    return seconds * NANOSECONDS + nanoseconds
 
 
 class KnownLayout:
@@ -200,7 +284,7 @@ class KnownLayout:
     def __init__(
         self,
         layout: JointStateLayout,
-        raw: bytes,
+        length: int,
         offsets: Sequence[int],
         order: NDArray[np.intp],
         accepted: NDArray[np.float64],
@@ -209,17 +293,17 @@ class KnownLayout:
 
         Args:
             layout: Of that message.
-            raw: The message; others must have the same length, appended bytes included.
+            length: Of that message, appended bytes included [bytes].
             offsets: Position of the first number of each wanted field [bytes].
             order: (n,) index of each of our joints in the message.
             accepted: (fields, n) to be overwritten by each message.
         """
         self.token = layout.token
-        self.length = len(raw)
-        words = -(-(SHIFT + len(raw)) // NUMBER_SIZE)
+        self.length = length
+        words = -(-(SHIFT + length) // NUMBER_SIZE)
         content, mask, expected = np.zeros((3, words), np.int64)
-        self.buffer = content.data.cast('B')[SHIFT : SHIFT + len(raw)]
-        end = SHIFT + layout.size
+        self.buffer = content.data.cast('B')[SHIFT : SHIFT + length]
+        end = SHIFT + len(layout.template)
         mask.view(np.uint8)[SHIFT:end] = np.frombuffer(layout.mask, np.uint8)
         expected.view(np.uint8)[SHIFT:end] = np.frombuffer(layout.template, np.uint8)
         expected &= mask
@@ -239,11 +323,6 @@ def _compiled_copy() -> Callable[..., int]:
     """Return `copy_numbers`, compiled."""
     words, numbers = np.zeros(2, np.int64), np.zeros(2)
     return bound(copy_numbers, words, numbers, words, words, words, numbers)
-
-
-def _never(*_: Any) -> int:
-    """Read no message."""
-    return _OTHER_LAYOUT
 
 
 @kernel

@@ -1,0 +1,37 @@
+"""A node as a process: `python -P -m icir_control.nodes controller --ros-args ...`."""
+
+import gc
+import sys
+from collections.abc import Sequence
+from functools import partial
+
+NODES = {
+    'bridge': ('mujoco_bridge', 'icir_control.nodes.bridge.node:MujocoBridge'),
+    'controller': ('controller', 'icir_control.nodes.controller.node:ControllerNode'),
+    'composed': ('composed', 'icir_control.nodes.composed:ComposedNodes'),
+    'keyboard': ('keyboard', 'icir_control.nodes.keyboard.keyboard:KeyboardNode'),
+}
+"""What each calls itself in an error message, and its class."""
+
+
+def run(node: str, arguments: Sequence[str] | None = None) -> int:
+    """Run a node until it is asked to stop; return the exit status, see `run_node`.
+
+    Both nodes as one process (`composed`) take parameters best with the name of their node
+    (`-p mujoco_bridge:viewer:=none`): one without goes to both, and a node refuses an unknown one.
+
+    Args:
+        node: Which of `NODES`.
+        arguments: Command line arguments with the program's name, those of the process by default.
+    """
+    # Imports leave next to no garbage: without collections they take a tenth less.
+    gc.disable()
+    from icir_control.nodes.process.run import run_node
+
+    return run_node(*NODES[node], sys.argv if arguments is None else arguments)
+
+
+bridge, controller, composed, keyboard = (partial(run, node) for node in NODES)
+
+if __name__ == '__main__':
+    sys.exit(run(sys.argv.pop(1)))
