@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fuzz import EXAMPLES
 from hypothesis import settings
 
 # A shell that starts the tests in the background lets them ignore these signals, and with them
@@ -17,7 +18,7 @@ for number in (signal.SIGINT, signal.SIGHUP):
         signal.signal(number, handler)
 
 # A first call compiles: no deadline. Seeds are printed, and CI takes the same cases every time.
-settings.register_profile('icir', deadline=None, print_blob=True)
+settings.register_profile('icir', deadline=None, print_blob=True, max_examples=EXAMPLES)
 settings.register_profile('icir-ci', parent=settings.get_profile('icir'), derandomize=True)
 settings.load_profile('icir-ci' if os.environ.get('CI') else 'icir')
 

@@ -17,13 +17,17 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 import pytest
 import rclpy
 from fork_server import Forked
+from rclpy.callback_groups import CallbackGroup
 from rclpy.context import Context
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
+from rclpy.qos import QoSProfile, ReliabilityPolicy
+from rclpy.serialization import deserialize_message
 from rclpy.signals import SignalHandlerOptions
 from wall_time import Stopwatch, slowdown
 
@@ -240,8 +244,59 @@ def _without_shared_memory() -> Iterator[None]:
         yield
 
 
+class NotExecuted(CallbackGroup):
+    """Excludes a subscription from every executor: nobody is woken by what arrives."""
+
+    def can_execute(self, entity: object) -> bool:
+        return False
+
+    def beginning_execution(self, entity: object) -> bool:
+        return False
+
+    def ending_execution(self, entity: object) -> None:
+        pass
+
+
+class Newest:
+    """The newest message of a topic, taken when somebody asks: all others cost next to nothing."""
+
+    def __init__(self, node: Node, kind: type, topic: str) -> None:
+        """Subscribe by best effort: a watcher that is too slow never holds anybody up."""
+        self._kind = kind
+        qos = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
+        self._subscription = node.create_subscription(
+            kind, topic, lambda _: None, qos, callback_group=NotExecuted(), raw=True
+        )
+        self._raw: bytes | None = None
+
+    def forget(self) -> None:
+        """Wait for a message that arrives from now on."""
+        self._look()
+        self._raw = None
+
+    def has_arrived(self) -> bool:
+        self._look()
+        return self._raw is not None
+
+    @property
+    def message(self) -> Any:
+        assert self.has_arrived(), 'nothing has arrived yet'
+        return deserialize_message(self._raw, self._kind)
+
+    def _look(self) -> None:
+        taken = self._subscription.handle.take_message(self._kind, True)
+        if taken is not None:
+            self._raw = taken[0]
+
+
 class Observer(Node):
-    """A node of the test's own process, spun only while the test waits for something."""
+    """A node of the test's own process, spun only while the test waits for something.
+
+    Attributes:
+        pause: Between two looks at a condition, where nothing arrives [s].
+    """
+
+    pause = 0.05
 
     def __init__(self, domain: int, name: str = 'observer', namespace: str = '') -> None:
         self._own_context = Context()
@@ -263,7 +318,7 @@ class Observer(Node):
         watch = Stopwatch()
         while not condition():
             assert not watch.is_over(timeout), f'not within {timeout} s: {what or condition}'
-            self._own_executor.spin_once(timeout_sec=0.05)
+            self._own_executor.spin_once(timeout_sec=self.pause)
 
     def spin_for(self, seconds: float) -> None:
         """Serve callbacks for a while of wall time, for what must not happen."""

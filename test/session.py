@@ -1,15 +1,12 @@
 """A whole session of real processes: bridge, controller, keyboard, and somebody who watches."""
 
-from collections import deque
 from pathlib import Path
 
 import numpy as np
 from geometry_msgs.msg import WrenchStamped
 from rcl_interfaces.srv import SetParameters
 from rclpy.parameter import Parameter
-from rclpy.qos import QoSProfile, ReliabilityPolicy
-from rclpy.serialization import deserialize_message
-from ros_processes import Process, RosGraph
+from ros_processes import Newest, Process, RosGraph
 from sensor_msgs.msg import JointState
 from state_record import States, kept_states
 from state_source import stamp_of
@@ -20,9 +17,7 @@ from icir_control.spatial import SE3
 
 TOOL = 'end_effector_link'
 NANOSECONDS = 10**9
-# Best effort: an onlooker that is too slow loses states, never holds anybody up, and sees the
-# newest one.
-WATCHING = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
+PAUSE = 0.005  # s between two looks at the newest state
 
 
 class Session:
@@ -47,11 +42,9 @@ class Session:
         self._controller_parameters = controller_parameters
         self._bridge_parameters = ('viewer:=none', *bridge_parameters)
         self.observer = graph.observer()
-        self._raw: deque[bytes] = deque(maxlen=1)
         self._record = graph.logs.with_name(f'{graph.logs.name}_states') if recorded else None
-        self.observer.create_subscription(
-            JointState, 'joint_states', self._take, WATCHING, raw=True
-        )
+        self.observer.pause = PAUSE
+        self._newest = Newest(self.observer, JointState, 'joint_states')
         self._wrenches = self.observer.create_publisher(
             WrenchStamped, 'mujoco_bridge/external_wrench', 10
         )
@@ -68,7 +61,7 @@ class Session:
             self.controller = self.start_controller()
             # The bridge comes last: time begins with the first command.
             self.bridge = self.start_bridge()
-        self.observer.spin_until(lambda: self._raw, what='the first state')
+        self.observer.spin_until(self._newest.has_arrived, what='the first state')
 
     def start_controller(self) -> Process:
         self.controller = self._start('controller', *self._controller_parameters)
@@ -97,13 +90,10 @@ class Session:
             fresh=self._fresh,
         )
 
-    def _take(self, raw: bytes) -> None:
-        self._raw.append(raw)
-
     @property
     def state(self) -> JointState:
         """The newest state."""
-        return deserialize_message(self._raw[-1], JointState)
+        return self._newest.message
 
     @property
     def time(self) -> float:
@@ -128,8 +118,8 @@ class Session:
 
     def wait(self, seconds: float) -> None:
         """Watch for a while of simulation time, from now on."""
-        self._raw.clear()
-        self.observer.spin_until(lambda: self._raw, what='a state')
+        self._newest.forget()
+        self.observer.spin_until(self._newest.has_arrived, what='a state')
         until = self.time + seconds
         self.observer.spin_until(lambda: self.time >= until, what=f'{seconds} s of simulation')
 

@@ -5,6 +5,7 @@ from decimal import Decimal, localcontext
 from math import factorial, pi
 
 import numpy as np
+from fuzz import EXAMPLES
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -13,7 +14,7 @@ from icir_control.spatial import SE3, Force, Inertia, Motion, rotation
 
 def holds_for(**samples: st.SearchStrategy) -> Callable:
     """Make a test a property of all samples; the same ones at every run."""
-    run = settings(max_examples=60, deadline=None, derandomize=True, database=None)
+    run = settings(max_examples=EXAMPLES, deadline=None, derandomize=True, database=None)
     return lambda test: run(given(**samples)(test))
 
 

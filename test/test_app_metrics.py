@@ -13,7 +13,7 @@ from icir_control.app.demo.plan import Phase, Push, schedule_of
 from icir_control.app.demo.report import table_of, write_report
 from icir_control.app.demo.run import STATE_COLUMNS, Run
 from icir_control.app.measurement import DifferentRunsError, Metric, TimeSeries, have_passed
-from icir_control.app.promises import Promise
+from icir_control.app.promises import measured as measured_promise
 from icir_control.app.robot import Robot
 from icir_control.control import Controller, ControllerConfig
 from icir_control.dynamics import load_urdf
@@ -94,10 +94,8 @@ def without(run, *rows):
 
 def measured(run, config, phases=PHASES):
     series = replayed(run, config)
-    metrics = {
-        phase.mode: phase_metrics(phase, part, series, config)
-        for phase, part in split(series, phases, config).items()
-    }
+    parts = split(series, phases, config)
+    metrics = {mode: phase_metrics(part) for mode, part in parts.items()}
     return metrics | {'run': run_metrics(run, series)}
 
 
@@ -116,12 +114,11 @@ def test_a_run_as_it_should_be_passes(run, config):
 def test_the_reference_is_the_cubic_of_the_tutorial(run, config):
     """s(u) = 3 u^2 - 2 u^3, in the joints and along the straight line, written out here."""
     parts = split(replayed(run, config), PHASES, config)
-    by_mode = {phase.mode: (phase, part) for phase, part in parts.items()}
     for mode, column, goal in (
         ('home', 'position_reference', np.deg2rad([0, 45, 90, 0, 45, -90])),
         ('down', 'translation_reference', None),
     ):
-        phase, part = by_mode[mode]
+        phase, part = parts[mode].phase, parts[mode].rows
         reference = part[column]
         u = np.clip((part.time - phase.start) / 2.0, 0.0, 1.0)[:, None]
         way = np.array([0.0, 0.0, -0.05]) if goal is None else goal - reference[0]
@@ -144,10 +141,10 @@ def test_hold_brings_a_moving_arm_to_rest_in_time_and_there_it_stays(run, config
 
 def test_the_controllers_own_reference_is_the_same(run, config):
     series = replayed(run, config)
-    for phase, part in split(series, PHASES, config).items():
-        own = series.between(phase.start, phase.end)
+    for part in split(series, PHASES, config).values():
+        own = series.between(part.phase.start, part.phase.end)
         for column in ('position_reference', 'translation_reference', 'rotation_reference'):
-            np.testing.assert_allclose(own[column], part[column], atol=1e-12)
+            np.testing.assert_allclose(own[column], part.rows[column], atol=1e-12)
 
 
 def test_a_lost_state_is_counted(run, config):
@@ -262,7 +259,7 @@ def test_a_promise_that_ends_in_an_error_is_out_of_bounds():
         yield Metric('drift', 0.0, 'rad', 1.0)
         raise RefusedError('the arm is gone')
 
-    metrics = list(Promise('broken', broken).metrics())
+    metrics = list(measured_promise(broken))
     assert [metric.passed for metric in metrics] == [True, False]
     assert 'the arm is gone' in metrics[1].name
 

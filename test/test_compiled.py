@@ -2,12 +2,21 @@
 
 import os
 import resource
+import runpy
 import subprocess
 import sys
+import traceback
 from collections.abc import Callable, Sequence
+from functools import cache
 from pathlib import Path
 
+import numba
+import numpy as np
 import pytest
+
+from icir_control.compiled import JIT_DISABLED, _cache_directory
+
+pytestmark = pytest.mark.skipif(JIT_DISABLED, reason='the compiler is switched off')
 
 # Two kernels, one inside the other; the source is a file, since numba keeps nothing else.
 SOURCE = """
@@ -35,26 +44,67 @@ if __name__ == '__main__':
 """
 
 
+@cache
+def _ready_the_compiler() -> None:
+    """Compile something here: no copy of this process has to ready the compiler anew."""
+    numba.njit(lambda x: np.sum(2.0 * x))(np.ones(2))
+
+
 @pytest.fixture
 def run(tmp_path: Path) -> Callable[..., str]:
+    """What runs the source in a process of its own: a copy of this one, or a fresh one."""
     source = tmp_path / 'kernels_of_a_test.py'
     source.write_text(SOURCE)
+    _ready_the_compiler()
+
+    def run_copy(folder: Path, longest_file: int | None) -> tuple[int, str, str]:
+        pipes = [os.pipe(), os.pipe()]  # a file would be bounded, too
+        pid = os.fork()
+        if not pid:
+            status = 1
+            try:
+                for number, (_, sink) in enumerate(pipes, 1):
+                    os.dup2(sink, number)
+                sys.stdout, sys.stderr = sys.__stdout__, sys.__stderr__
+                if longest_file is not None:
+                    resource.setrlimit(resource.RLIMIT_FSIZE, (longest_file, longest_file))
+                os.environ['NUMBA_CACHE_DIR'] = str(folder)
+                _cache_directory.cache_clear()
+                runpy.run_path(str(source), run_name='__main__')
+                sys.stdout.flush()
+                status = 0
+            except BaseException:
+                traceback.print_exc()
+            finally:
+                os._exit(status)
+        texts = []
+        for readable, sink in pipes:
+            os.close(sink)
+            with open(readable) as stream:
+                texts.append(stream.read())
+        return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), *texts
+
+    def run_fresh(folder: Path, arguments: Sequence[str]) -> tuple[int, str, str]:
+        environment = os.environ | {'NUMBA_CACHE_DIR': str(folder), 'PYTHONDONTWRITEBYTECODE': '1'}
+        environment.pop('NUMBA_DISABLE_JIT', None)
+        command = [sys.executable, str(source), *arguments]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True)
+        return done.returncode, done.stdout, done.stderr
 
     def run(
-        cache: Path, limit: Callable[[], None] | None = None, arguments: Sequence[str] = ()
+        folder: Path,
+        *,
+        longest_file: int | None = None,
+        fresh: bool = False,
+        arguments: Sequence[str] = (),
     ) -> str:
-        environment = os.environ | {'NUMBA_CACHE_DIR': str(cache), 'PYTHONDONTWRITEBYTECODE': '1'}
-        environment.pop('NUMBA_DISABLE_JIT', None)
-        done = subprocess.run(
-            [sys.executable, str(source), *arguments],
-            env=environment,
-            preexec_fn=limit,
-            capture_output=True,
-            text=True,
-        )
-        assert done.returncode == 0, done.stderr
-        assert not done.stderr
-        return done.stdout.strip()
+        if fresh:
+            status, output, errors = run_fresh(folder, arguments)
+        else:
+            status, output, errors = run_copy(folder, longest_file)
+        assert status == 0, errors
+        assert not errors
+        return output.strip()
 
     return run
 
@@ -98,9 +148,9 @@ if __name__ == '__main__':
 def test_code_that_is_found_needs_no_compiler_until_more_is_to_be_compiled(run, tmp_path):
     (tmp_path / 'kernels_of_a_test.py').write_text(LATER)
     cache = tmp_path / 'cache'
-    assert run(cache) == '16 0 True'
-    assert run(cache) == '16 1 False'
-    assert run(cache, arguments=['more']) == '16 1 False\n3.0 True'
+    assert run(cache, fresh=True) == '16 0 True'
+    assert run(cache, fresh=True) == '16 1 False'
+    assert run(cache, fresh=True, arguments=['more']) == '16 1 False\n3.0 True'
 
 
 def test_a_folder_that_cannot_be_made_is_done_without(run, tmp_path):
@@ -114,11 +164,7 @@ def test_a_folder_that_cannot_be_made_is_done_without(run, tmp_path):
 @pytest.mark.parametrize('size', [0, 64, 2000])
 def test_a_disk_that_is_full_is_done_without(run, tmp_path, size):
     cache = tmp_path / 'cache'
-
-    def no_file_longer() -> None:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
-
-    assert run(cache, no_file_longer) == '12.0 1 0'
+    assert run(cache, longest_file=size) == '12.0 1 0'
     assert files_in(cache, 'nbc') == []
     # What was left there does no harm once there is room again.
     assert run(cache) == '12.0 1 0'

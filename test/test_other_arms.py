@@ -8,9 +8,9 @@ import pytest
 import yaml
 from geometry_msgs.msg import PoseStamped
 from rcl_interfaces.srv import GetParameters
-from ros_processes import ICIR_CONTROL
+from ros_processes import ICIR_CONTROL, Newest
 from sensor_msgs.msg import JointState
-from session import Session
+from session import PAUSE, Session
 from std_srvs.srv import Trigger
 
 from icir_control.dynamics import load_urdf, root_link, tip_link
@@ -76,11 +76,11 @@ def test_any_serial_arm_runs_by_its_urdf_alone(ros_graph, urdf, options, base):
     )
     sim.wait_for(r'(?s)home +joint.*q +quit')
     observer = ros_graph.observer()
-    states: list[JointState] = []
+    observer.pause = PAUSE
+    states = Newest(observer, JointState, 'joint_states')
     poses: list[PoseStamped] = []
-    observer.create_subscription(JointState, 'joint_states', states.append, 1)
     observer.create_subscription(PoseStamped, 'controller/current_pose', poses.append, 1)
-    observer.spin_until(lambda: states and poses)
+    observer.spin_until(lambda: states.has_arrived() and poses)
 
     def press(key: str, words: str) -> None:
         start = len(sim.output)
@@ -95,8 +95,10 @@ def test_any_serial_arm_runs_by_its_urdf_alone(ros_graph, urdf, options, base):
     limits = np.array([model.lower_position_limit, model.upper_position_limit])
     middle = np.where(np.isfinite(limits).all(axis=0), limits, 0.0).mean(axis=0)
     press('h', 'home$')
-    observer.spin_until(lambda: np.abs(np.array(states[-1].position) - middle).max() < 1e-9, 60.0)
-    assert tuple(states[-1].name) == model.joint_names
+    observer.spin_until(
+        lambda: np.abs(np.array(states.message.position) - middle).max() < 1e-9, 60.0
+    )
+    assert tuple(states.message.name) == model.joint_names
     assert poses[-1].header.frame_id == base
     press('j', 'jog$')
     poses.clear()
@@ -107,7 +109,7 @@ def test_any_serial_arm_runs_by_its_urdf_alone(ros_graph, urdf, options, base):
     observer.spin_until(lambda: np.abs(position() - goal).max() < 1e-6, 20.0)
     for key, mode in {'i': 'impedance', 'v': 'float', 's': 'hold'}.items():
         press(key, f'{mode}$')
-    observer.spin_until(lambda: np.abs(np.array(states[-1].velocity)).max() < 1e-6, 20.0)
+    observer.spin_until(lambda: np.abs(np.array(states.message.velocity)).max() < 1e-6, 20.0)
     np.testing.assert_allclose(position(), goal, rtol=0, atol=0.01)
     sim.type('q')
     assert sim.wait(3.0) == 0

@@ -96,7 +96,7 @@ def vector_of(pose: Pose) -> np.ndarray:
 
 
 def test_the_tool_is_jogged_and_stopped(ros_graph):
-    session = Session(ros_graph)
+    session = Session(ros_graph, composed=True)
     keyboard = session.start_keyboard()
     press(keyboard, 'h', 'home')
     session.wait(2.2)
@@ -178,7 +178,7 @@ def test_the_tool_is_jogged_and_stopped(ros_graph):
 
 
 def test_down_is_refused_at_the_limit_and_nothing_moves(ros_graph):
-    session = Session(ros_graph)
+    session = Session(ros_graph, composed=True)
     keyboard = session.start_keyboard()
     press(keyboard, 'h', 'home')
     session.wait(2.2)

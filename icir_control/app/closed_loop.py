@@ -21,6 +21,8 @@ UPRIGHT: Final = np.zeros(6)
 HOME: Final = np.radians([0.0, 45.0, 90.0, 0.0, 45.0, -90.0])
 READY: Final = np.radians([45.0, 45.0, 90.0, 30.0, 50.0, 0.0])
 
+_COLUMNS = ('position', 'velocity', 'position_reference', 'torque', 'torque_unsaturated')
+
 
 class ClosedLoop:
     """A world and a controller, stepped together.
@@ -75,7 +77,8 @@ class ClosedLoop:
         Columns, each (n, nv): `position` and `velocity` of the plant, `position_reference` [rad
         or m, and per s], `torque` and, before the limits, `torque_unsaturated` [N m or N].
         """
-        return TimeSeries.from_rows(self._rows)
+        values = np.reshape(self._values, (-1, len(_COLUMNS), self.model.nv)).swapaxes(0, 1)
+        return TimeSeries(np.array(self._times), dict(zip(_COLUMNS, values.copy(), strict=True)))
 
     @property
     def time(self) -> float:
@@ -108,22 +111,19 @@ class ClosedLoop:
         """Let the controller answer the state, and the plant take one step."""
         self.world.read(self.q, self.v, self._effort)
         controller = self.controller
-        torque = controller.tick(self.time, self.q, self.v)
-        self._rows.append(
-            {
-                'time': self.time,
-                'position': self.q.copy(),
-                'velocity': self.v.copy(),
-                'position_reference': controller.position_reference.copy(),
-                'torque': torque.copy(),
-                'torque_unsaturated': controller.torque_unsaturated.copy(),
-            }
+        time = self.time
+        torque = controller.tick(time, self.q, self.v)
+        reference = controller.position_reference
+        self._times.append(time)
+        self._values.append(
+            np.concatenate((self.q, self.v, reference, torque, controller.torque_unsaturated))
         )
         self.world.step(torque)
 
     def clear_log(self) -> None:
         """Begin the log anew."""
-        self._rows: list[dict[str, Any]] = []
+        self._times: list[float] = []
+        self._values: list[Array] = []
 
     def run(self, steps: int, before: Callable[[], object] | None = None) -> TimeSeries:
         """Take steps, and return their log.

@@ -14,7 +14,7 @@ from icir_control.app.demo.plots import write_plots
 from icir_control.app.demo.report import table_of, write_report, writing
 from icir_control.app.demo.run import record_run
 from icir_control.app.measurement import Metric, have_passed
-from icir_control.app.promises import Amount, promises
+from icir_control.app.promises import Amount, measured, promises
 from icir_control.app.robot import DEFAULT_ROBOT, Robot
 from icir_control.control import Controller, ControllerConfig
 from icir_control.nodes.process.stop_request import StopRequest
@@ -50,12 +50,10 @@ def run_demo(output: Path, report: Path | None, amount: Amount | None) -> bool:
     with console.status('measuring and drawing'):
         series = replay(run.states, Controller(model, config))
         parts = split(series, PHASES, config)
-        modes = {
-            phase.mode: phase_metrics(phase, part, series, config) for phase, part in parts.items()
-        }
+        modes = {mode: phase_metrics(part) for mode, part in parts.items()}
         whole = run_metrics(run, series)
         with writing(output):
-            files = write_plots(output, series, parts, modes, config)
+            files = write_plots(output, [*parts.values()], modes)
     console.print(table_of({**modes, 'run': whole}, 'mode'))
     console.print(
         f'\n{run.steps} steps of {run.period * 1e3:g} ms, two processes over ROS 2'
@@ -88,10 +86,10 @@ def _measure_promises(console: Console, amount: Amount) -> dict[str, list[Metric
     with Progress(*columns, console=console) as progress, StopRequest() as stop:
         everything = promises(amount)
         task = progress.add_task('', total=len(everything))
-        for promise in everything:
-            progress.update(task, description=promise.name)
+        for name, promise in everything.items():
+            progress.update(task, description=name)
             try:
-                metrics[promise.name] = list(promise.metrics())
+                metrics[name] = list(measured(promise))
             except (ImportError, RuntimeError) as error:
                 # A compiler or an extension module can turn the interruption into these.
                 if stop.has_interrupted:

@@ -9,6 +9,7 @@ state at the switch. How the controller followed its own plan in the run has no 
 """
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ import numpy as np
 from icir_control.app.demo.plan import Phase
 from icir_control.app.demo.run import Run
 from icir_control.app.measurement import Metric, TimeSeries, angle_between
-from icir_control.control import Arm, Controller, ControllerConfig, Law, Start
+from icir_control.control import Controller, ControllerConfig, Law, Start
 from icir_control.trajectory import JointTrajectory, SE3Trajectory
 
 
@@ -55,14 +56,34 @@ def replay(states: TimeSeries, controller: Controller) -> TimeSeries:
     return states.with_columns(TimeSeries.from_rows(rows).columns)
 
 
+@dataclass(frozen=True)
+class Part:
+    """What of a run belongs to one phase.
+
+    Attributes:
+        phase: The phase.
+        law: Of its mode.
+        rows: The columns of `replay` in this phase; none where its mode did not run all the time.
+            A reference that the law tracks is its path, planned anew. Further columns are
+            `position_error` (n,) [m] and `rotation_error` (n,) [rad] between the end effector and
+            its reference, and `at_rest` (n,), whether the reference has come to its end.
+        run: All rows of the run.
+    """
+
+    phase: Phase
+    law: Any
+    rows: TimeSeries
+    run: TimeSeries
+
+    def has_run(self) -> bool:
+        """Return whether the mode ran all the time."""
+        return len(self.rows) > 0
+
+
 def split(
     series: TimeSeries, phases: tuple[Phase, ...], config: ControllerConfig
-) -> dict[Phase, TimeSeries]:
-    """Return the rows of each phase; none where its mode did not run all the time.
-
-    References that a law tracks are replaced by the path, planned anew. Further columns are
-    `position_error` (n,) [m] and `rotation_error` (n,) [rad] between the end effector and its
-    reference, and `at_rest` (n,), whether the reference has come to its end.
+) -> dict[str, Part]:
+    """Return the parts of a run by mode.
 
     Args:
         series: As `replay` returns it.
@@ -71,30 +92,23 @@ def split(
     """
     parts = {}
     for phase in phases:
-        part = series.between(phase.start, phase.end)
-        if len(part) and (part['mode'] == phase.mode).all():
-            parts[phase] = _with_references(part, config.modes[phase.mode].law, config.arm)
+        law = config.modes[phase.mode].law
+        rows = series.between(phase.start, phase.end)
+        if len(rows) and (rows['mode'] == phase.mode).all():
+            rows = _with_references(rows, law)
         else:
-            parts[phase] = part.take(slice(0))
+            rows = rows.take(slice(0))
+        parts[phase.mode] = Part(phase, law, rows, series)
     return parts
 
 
-def phase_metrics(
-    phase: Phase, part: TimeSeries, series: TimeSeries, config: ControllerConfig
-) -> list[Metric]:
-    """Return the metrics of a phase: those that its law names, and the greatest torque.
-
-    Args:
-        phase: The phase.
-        part: Its rows, as `split` returns them.
-        series: The whole run, as `replay` returns it.
-        config: Of the run's controller.
-    """
-    if not len(part):
+def phase_metrics(part: Part) -> list[Metric]:
+    """Return the metrics of a phase: those that its law names, and the greatest torque."""
+    if not part.has_run():
         return [Metric('ran', np.nan, upper=1.0, lower=1.0)]
-    law = config.modes[phase.mode].law
-    metrics = [m for name in law.METRICS for m in _MEASURES[name](law, phase, part, series)]
-    share = np.abs(part['torque_unsaturated']) / config.arm.model.effort_limit
+    law = part.law
+    metrics = [metric for name in law.METRICS for metric in _MEASURES[name](part)]
+    share = np.abs(part.rows['torque_unsaturated']) / law.arm.model.effort_limit
     return [*metrics, Metric('peak_torque_fraction', float(share.max()), upper=1.0)]
 
 
@@ -118,9 +132,9 @@ def run_metrics(run: Run, series: TimeSeries) -> list[Metric]:
     ]
 
 
-def _with_references(part: TimeSeries, law: Law, arm: Arm) -> TimeSeries:
-    """Add the columns that `split` promises."""
-    path = _tracked_path(part, law, arm) if law.TRACKS else None
+def _with_references(part: TimeSeries, law: Law) -> TimeSeries:
+    """Add the columns that `Part.rows` promises."""
+    path = _tracked_path(part, law) if law.TRACKS else None
     at_rest = np.ones(len(part), dtype=bool)
     if path is not None:
         at_rest[: part.row_at(path.start_time + path.duration)] = False
@@ -128,7 +142,7 @@ def _with_references(part: TimeSeries, law: Law, arm: Arm) -> TimeSeries:
         positions = np.array([path.position(time) for time in part.time])
         part = part.with_columns({'position_reference': positions})
     elif isinstance(path, SE3Trajectory):
-        T_base_world = arm.T_world_base.inverse()
+        T_base_world = law.arm.T_world_base.inverse()
         poses = [T_base_world @ path.placement(time) for time in part.time]
         part = part.with_columns(
             {
@@ -146,85 +160,79 @@ def _with_references(part: TimeSeries, law: Law, arm: Arm) -> TimeSeries:
     )
 
 
-def _tracked_path(part: TimeSeries, law: Law, arm: Arm) -> JointTrajectory | SE3Trajectory | None:
+def _tracked_path(part: TimeSeries, law: Law) -> JointTrajectory | SE3Trajectory | None:
     """Return the path that a law plans from the reference at the switch."""
     q, v = part['position_reference'][0], part['velocity_reference'][0]
     period = float(np.min(np.diff(part.time)))
-    return law.plan(Start(float(part.time[0]), q, v, *arm.motion(q, v), period)).path
+    return law.plan(Start(float(part.time[0]), q, v, *law.arm.motion(q, v), period)).path
 
 
 # --- What a law may name in `METRICS` ---------------------------------------------------------
 
-_Measure = Callable[[Law, Phase, TimeSeries, TimeSeries], Iterator[Metric]]
 
-
-def _drift(law: Law, phase: Phase, part: TimeSeries, series: TimeSeries) -> Iterator[Metric]:
+def _drift(part: Part) -> Iterator[Metric]:
     """How far an arm that should stand has moved; from when its reference, if any, rests."""
-    q = part['position'][part['at_rest']]
+    q = part.rows['position'][part.rows['at_rest']]
     yield Metric('drift', float(np.abs(q - q[0]).max()), 'rad', 1e-6)
 
 
-def _joint_error(law: Law, phase: Phase, part: TimeSeries, series: TimeSeries) -> Iterator[Metric]:
-    error = part['position'] - part['position_reference']
+def _joint_error(part: Part) -> Iterator[Metric]:
+    error = part.rows['position'] - part.rows['position_reference']
     yield Metric('peak_joint_error', float(np.abs(error).max()), 'rad', 20e-6)
     yield Metric('rms_joint_error', float(np.sqrt(np.mean(error**2))), 'rad', 20e-6)
 
 
-def _joint_goal(law: Any, phase: Phase, part: TimeSeries, series: TimeSeries) -> Iterator[Metric]:
-    final = part['position'][-1] - np.deg2rad(law.target_deg)
+def _joint_goal(part: Part) -> Iterator[Metric]:
+    final = part.rows['position'][-1] - np.deg2rad(part.law.target_deg)
     yield Metric('final_joint_error', float(np.abs(final).max()), 'rad', 1e-4)
 
 
-def _pose_error(law: Law, phase: Phase, part: TimeSeries, series: TimeSeries) -> Iterator[Metric]:
-    distance = part['position_error']
+def _pose_error(part: Part) -> Iterator[Metric]:
+    distance, turn = part.rows['position_error'], part.rows['rotation_error']
     yield Metric('peak_position_error', float(distance.max()), 'm', 3e-6)
     yield Metric('rms_position_error', float(np.sqrt(np.mean(distance**2))), 'm', 3e-6)
-    yield Metric('peak_rotation_error', float(part['rotation_error'].max()), 'rad', 1e-4)
+    yield Metric('peak_rotation_error', float(turn.max()), 'rad', 1e-4)
 
 
-def _pose_goal(law: Any, phase: Phase, part: TimeSeries, series: TimeSeries) -> Iterator[Metric]:
-    offset = part['translation'][-1] - part['translation'][0]
-    missed = np.abs(offset - law.translation).max()
+def _pose_goal(part: Part) -> Iterator[Metric]:
+    way = part.rows['translation'][-1] - part.rows['translation'][0]
+    missed = np.abs(way - part.law.translation).max()
     yield Metric('final_position_error', float(missed), 'm', 50e-6)
 
 
-def _hand_guiding(
-    law: Law, phase: Phase, part: TimeSeries, series: TimeSeries
-) -> Iterator[Metric]:
+def _hand_guiding(part: Part) -> Iterator[Metric]:
     """How far pushes move an arm that follows a hand, and how far they turn it."""
-    displacements = [
-        series['translation'][series.row_at(push.end)]
-        - series['translation'][series.row_at(push.start)]
-        for push in phase.pushes
-    ]
-    yield Metric(
-        'displacement', float(np.linalg.norm(displacements, axis=1).max()), 'm', 0.25, 0.015
-    )
-    yield Metric('rotation_error', float(part['rotation_error'].max()), 'rad', 5e-3)
+    run, pushes = part.run, part.phase.pushes
+    first = [run.row_at(push.start) for push in pushes]
+    last = [run.row_at(push.end) for push in pushes]
+    displacements = run['translation'][last] - run['translation'][first]
+    farthest = float(np.linalg.norm(displacements, axis=1).max())
+    yield Metric('displacement', farthest, 'm', 0.25, 0.015)
+    yield Metric('rotation_error', float(part.rows['rotation_error'].max()), 'rad', 5e-3)
 
 
-def _stiffness(law: Any, phase: Phase, part: TimeSeries, series: TimeSeries) -> Iterator[Metric]:
+def _stiffness(part: Part) -> Iterator[Metric]:
     """Where the spring has come to rest under each push, against K^-1 f."""
+    run, law = part.run, part.law
     stiffness = np.array(law.stiffness)[:3]
     errors, displacements, turns = [], [], []
-    for push in phase.pushes:
-        first, last = series.row_at(push.start), series.row_at(push.end)
-        R_base_tool = series['rotation'][first]
-        force = push.wrench[:3]
+    for push in part.phase.pushes:
+        first, last = run.row_at(push.start), run.row_at(push.end)
+        R_base_tool, force = run['rotation'][first], push.wrench[:3]
         if law.axes == 'tool':
             expected = R_base_tool @ (force / stiffness)
         else:
             expected = R_base_tool @ force / stiffness
-        offset = series['translation'][last] - series['translation_reference'][last]
+        offset = run['translation'][last] - run['translation_reference'][last]
         errors.append(np.linalg.norm(offset - expected) / np.linalg.norm(expected))
         displacements.append(np.linalg.norm(offset))
-        turns.append(angle_between(series['rotation_reference'][last], series['rotation'][last]))
+        turns.append(angle_between(run['rotation_reference'][last], run['rotation'][last]))
     yield Metric('displacement', float(np.max(displacements)), 'm', 0.25)
     yield Metric('stiffness_error', float(np.max(errors)), upper=0.05)
     yield Metric('rest_rotation_error', float(np.max(turns)), 'rad', 5e-3)
 
 
-_MEASURES: dict[str, _Measure] = {
+_MEASURES: dict[str, Callable[[Part], Iterator[Metric]]] = {
     'drift': _drift,
     'joint_error': _joint_error,
     'joint_goal': _joint_goal,

@@ -1,7 +1,6 @@
 """The plots of a run: joints, end effector, and torque against its limits."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +14,10 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import LogLocator, MultipleLocator
 from numpy.lib.stride_tricks import sliding_window_view
 
-from icir_control.app.demo.plan import Phase
-from icir_control.app.measurement import Array, Metric, TimeSeries
-from icir_control.control import ControllerConfig, Law
+from icir_control.app.demo.metrics import Part
+from icir_control.app.measurement import Array, Metric
+
+_Metrics = Mapping[str, Sequence[Metric]]
 
 _WIDTH = 10.0  # inch
 _STYLE: dict[Any, Any] = {
@@ -42,118 +42,96 @@ _ROUND_OFF = 1e-17  # the lower edge of a logarithmic axis
 _NEAR = 10  # control periods to either side
 
 
-@dataclass(frozen=True)
-class _Run:
-    """What is drawn: the arguments of `write_plots`."""
-
-    series: TimeSeries
-    parts: Mapping[Phase, TimeSeries]
-    metrics: Mapping[str, Sequence[Metric]]
-    config: ControllerConfig
-
-    def laws(self) -> list[tuple[Phase, TimeSeries, Law]]:
-        """Return the phases that ran, with their rows and the law of their mode."""
-        modes = self.config.modes
-        return [
-            (phase, part, modes[phase.mode].law) for phase, part in self.parts.items() if len(part)
-        ]
-
-    def draw_bound(self, axes: Axes, phase: Phase, name: str) -> None:
-        """Draw the bound of a metric over a phase that has that metric."""
-        for metric in self.metrics[phase.mode]:
-            if metric.name == name:
-                axes.hlines(metric.upper, phase.start, phase.end, **_BOUND)
-
-
-def write_plots(
-    folder: Path,
-    series: TimeSeries,
-    parts: Mapping[Phase, TimeSeries],
-    metrics: Mapping[str, Sequence[Metric]],
-    config: ControllerConfig,
-) -> list[Path]:
+def write_plots(folder: Path, parts: Sequence[Part], metrics: _Metrics) -> list[Path]:
     """Draw a run.
 
     Args:
         folder: Where the files go.
-        series: The run, as `metrics.replay` returns it.
-        parts: Its phases, as `metrics.split` returns them.
+        parts: Of the run, as `metrics.split` returns them.
         metrics: By mode; their bounds are drawn.
-        config: Of the run's controller.
 
     Returns:
         The files that were written.
     """
-    run = _Run(series, parts, metrics, config)
     paths = []
     for draw in (_joint_tracking, _task_tracking, _torque):
         with mpl.rc_context(_STYLE):
             figure = Figure(layout='constrained')
             FigureCanvasAgg(figure)
-            draw(figure, run)
+            draw(figure, parts, metrics)
             paths.append(folder / f'{draw.__name__.lstrip("_")}.png')
             figure.savefig(paths[-1])
     return paths
 
 
-def _joint_tracking(figure: Figure, run: _Run) -> None:
+def _draw_bound(axes: Axes, part: Part, metrics: _Metrics, name: str) -> None:
+    """Draw the bound of a metric over a phase that has that metric."""
+    for metric in metrics[part.phase.mode]:
+        if metric.name == name:
+            axes.hlines(metric.upper, part.phase.start, part.phase.end, **_BOUND)
+
+
+def _joint_tracking(figure: Figure, parts: Sequence[Part], metrics: _Metrics) -> None:
     """Joint positions with their reference, and the error of the modes that follow it."""
     figure.set_size_inches(_WIDTH, 6.5)
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=(3, 2))
-    names = run.config.arm.model.joint_names
-    for name, colour, position in zip(names, _COLOURS, run.series['position'].T, strict=False):
-        above.plot(run.series.time, np.rad2deg(position), color=colour, label=name)
-    for phase, part, law in run.laws():
+    run, names = parts[0].run, parts[0].law.arm.model.joint_names
+    for name, colour, position in zip(names, _COLOURS, run['position'].T, strict=False):
+        above.plot(run.time, np.rad2deg(position), color=colour, label=name)
+    for part in filter(Part.has_run, parts):
+        law, rows = part.law, part.rows
         if law.TRACKS:
-            above.plot(part.time, np.rad2deg(part['position_reference']), **_REFERENCE)
+            above.plot(rows.time, np.rad2deg(rows['position_reference']), **_REFERENCE)
         if law.TRACKS and law.FOLLOWS == 'joints':
-            error = np.abs(part['position'] - part['position_reference']).max(axis=1)
-            below.plot(part.time, _envelope(error), color=_COLOURS[0])
-            run.draw_bound(below, phase, 'peak_joint_error')
+            error = np.abs(rows['position'] - rows['position_reference']).max(axis=1)
+            below.plot(rows.time, _envelope(error), color=_COLOURS[0])
+            _draw_bound(below, part, metrics, 'peak_joint_error')
     above.set_ylabel('joint position [deg]')
     above.yaxis.set_major_locator(MultipleLocator(45.0))
     _error_axis(below, 'greatest joint error [rad]')
-    _finish(figure, (above, below), run)
+    _finish(figure, (above, below), parts)
 
 
-def _task_tracking(figure: Figure, run: _Run) -> None:
+def _task_tracking(figure: Figure, parts: Sequence[Part], metrics: _Metrics) -> None:
     """The end effector with its reference, how far it is from it, and how much turned."""
     figure.set_size_inches(_WIDTH, 8.0)
     above, middle, below = figure.subplots(3, 1, sharex=True, height_ratios=(3, 2, 2))
-    for name, colour, position in zip('xyz', _COLOURS, run.series['translation'].T, strict=False):
-        above.plot(run.series.time, position, color=colour, label=name)
-    for phase, part, law in run.laws():
+    run = parts[0].run
+    for name, colour, position in zip('xyz', _COLOURS, run['translation'].T, strict=False):
+        above.plot(run.time, position, color=colour, label=name)
+    for part in filter(Part.has_run, parts):
+        law, rows = part.law, part.rows
         if law.FOLLOWS != 'pose':
             continue
         if 'hand_guiding' not in law.METRICS:  # a hand moves the tool: it has no position to keep
-            above.plot(part.time, part['translation_reference'], **_REFERENCE)
-            middle.plot(part.time, _envelope(part['position_error']), color=_COLOURS[0])
-        below.plot(part.time, _envelope(part['rotation_error']), color=_COLOURS[0])
-        run.draw_bound(middle, phase, 'peak_position_error')
-        run.draw_bound(below, phase, 'peak_rotation_error')
-        run.draw_bound(below, phase, 'rotation_error')
+            above.plot(rows.time, rows['translation_reference'], **_REFERENCE)
+            middle.plot(rows.time, _envelope(rows['position_error']), color=_COLOURS[0])
+        below.plot(rows.time, _envelope(rows['rotation_error']), color=_COLOURS[0])
+        _draw_bound(middle, part, metrics, 'peak_position_error')
+        _draw_bound(below, part, metrics, 'peak_rotation_error')
+        _draw_bound(below, part, metrics, 'rotation_error')
     above.set_ylabel('end effector in base frame [m]')
     _error_axis(middle, 'distance from reference [m]')
     _error_axis(below, 'rotation from reference [rad]')
-    _finish(figure, (above, middle, below), run)
+    _finish(figure, (above, middle, below), parts)
 
 
-def _torque(figure: Figure, run: _Run) -> None:
+def _torque(figure: Figure, parts: Sequence[Part], metrics: _Metrics) -> None:
     """Applied torque of each joint between its limits."""
-    model = run.config.arm.model
+    run, model = parts[0].run, parts[0].law.arm.model
     count = len(model.joint_names)
     figure.set_size_inches(_WIDTH, 1.3 * count + 0.8)
     panels = list(figure.subplots(count, 1, sharex=True, squeeze=False)[:, 0])
     for axes, name, torque, limit in zip(
-        panels, model.joint_names, run.series['effort'].T, model.effort_limit, strict=True
+        panels, model.joint_names, run['effort'].T, model.effort_limit, strict=True
     ):
-        axes.plot(run.series.time, torque, color=_COLOURS[0], linewidth=1.0, label='applied')
+        axes.plot(run.time, torque, color=_COLOURS[0], linewidth=1.0, label='applied')
         axes.axhline(limit, label='limit', **_BOUND)
         axes.axhline(-limit, **_BOUND)
         axes.set_ylim(-1.15 * limit, 1.15 * limit)
         axes.set_ylabel(f'{name}\n[N m]')
     figure.align_ylabels(panels)
-    _finish(figure, panels, run)
+    _finish(figure, panels, parts)
 
 
 def _error_axis(axes: Axes, label: str) -> None:
@@ -170,9 +148,9 @@ def _envelope(error: Array) -> Array:
     return sliding_window_view(padded, 2 * _NEAR + 1).max(axis=1)
 
 
-def _finish(figure: Figure, panels: Sequence[Axes], run: _Run) -> None:
+def _finish(figure: Figure, panels: Sequence[Axes], parts: Sequence[Part]) -> None:
     """Mark the phases and the pushes, name them above, and put the legend below the panels."""
-    phases = list(run.parts)
+    phases = [part.phase for part in parts]
     for axes in panels:
         axes.set_xlim(0.0, phases[-1].end)
         for phase in phases[1::2]:

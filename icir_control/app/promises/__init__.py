@@ -38,46 +38,34 @@ AMOUNTS: Final = {
 }
 
 
-@dataclass(frozen=True)
-class Promise:
-    """One promise.
-
-    Attributes:
-        name: For the user.
-        measure: Gives its metrics; may take seconds.
-    """
-
-    name: str
-    measure: Callable[[], Iterable[Metric]]
-
-    def metrics(self) -> Iterator[Metric]:
-        """Yield the metrics; where an error ends them, one more that is out of bounds."""
-        try:
-            yield from self.measure()
-        except IcirError as error:
-            yield Metric(f'ended_early: {error}', np.nan, upper=1.0, lower=1.0)
+Measure = Callable[[], Iterable[Metric]]
+"""Gives the metrics of a promise; may take seconds."""
 
 
-def promises(amount: Amount) -> tuple[Promise, ...]:
-    """Return all promises, in the order in which they are shown."""
-    return (
-        Promise('exact model', accuracy.exact_model),
-        Promise('late torque', accuracy.delayed),
-        Promise('observer cubic', partial(accuracy.observer_in_joint_space, 25.0)),
-        Promise(
-            'observer quintic', partial(accuracy.observer_in_joint_space, 40.0, accuracy.QUINTIC)
-        ),
-        Promise(
-            'observer noise',
-            partial(accuracy.observer_in_joint_space, 20.0, noise=accuracy.NOISE),
-        ),
-        Promise('observer down', accuracy.observer_in_task_space),
-        Promise('observer push', compliance.observer_under_push),
-        Promise('impedance', compliance.stiffness),
-        Promise('float', compliance.release),
-        Promise('switches', partial(transitions.switches, amount.states)),
-        Promise('goals', partial(goals.reached, amount.goals)),
-        Promise('refused goals', goals.refused),
-        Promise('changing gains', partial(transitions.changing_gains, amount.motions)),
-        Promise('seven joints', accuracy.null_space),
-    )
+def promises(amount: Amount) -> dict[str, Measure]:
+    """Return all promises by their names, in the order in which they are shown."""
+    in_joint_space = accuracy.observer_in_joint_space
+    return {
+        'exact model': accuracy.exact_model,
+        'late torque': accuracy.delayed,
+        'observer cubic': partial(in_joint_space, 25.0),
+        'observer quintic': partial(in_joint_space, 40.0, accuracy.QUINTIC),
+        'observer noise': partial(in_joint_space, 20.0, noise=accuracy.NOISE),
+        'observer down': accuracy.observer_in_task_space,
+        'observer push': compliance.observer_under_push,
+        'impedance': compliance.stiffness,
+        'float': compliance.release,
+        'switches': partial(transitions.switches, amount.states),
+        'goals': partial(goals.reached, amount.goals),
+        'refused goals': goals.refused,
+        'changing gains': partial(transitions.changing_gains, amount.motions),
+        'seven joints': accuracy.null_space,
+    }
+
+
+def measured(promise: Measure) -> Iterator[Metric]:
+    """Yield a promise's metrics; where an error ends them, one more that is out of bounds."""
+    try:
+        yield from promise()
+    except IcirError as error:
+        yield Metric(f'ended_early: {error}', np.nan, upper=1.0, lower=1.0)

@@ -131,8 +131,9 @@ def _motion(loop: ClosedLoop, start: Array, goal: SE3) -> Motion | None:
 def _has_arrived(loop: ClosedLoop, goal: SE3) -> bool:
     """Return whether the reference of the tool rests at the goal."""
     controller = loop.controller
-    way = controller.reference_pose.translation - goal.translation
-    return bool(np.abs(way).max() < 1e-6 and np.abs(controller.velocity_reference).max() < 1e-6)
+    if np.abs(controller.velocity_reference).max() >= 1e-6:
+        return False
+    return bool(np.abs(controller.reference_pose.translation - goal.translation).max() < 1e-6)
 
 
 def _goal(loop: ClosedLoop, rng: np.random.Generator, *, singular: bool) -> SE3:
