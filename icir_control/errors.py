@@ -100,12 +100,18 @@ class PositionLimitError(RefusedError):
 
 
 class SingularityError(RefusedError):
-    """A motion of the tool that would start too near a singularity."""
+    """A motion of the tool that would come too near a singularity."""
 
-    def __init__(self, value: float, lower: float) -> None:
-        """State the smallest singular value of the Jacobian, and the least that is needed."""
+    def __init__(self, what: str, value: float, lower: float) -> None:
+        """State what comes too near, the smallest singular value, and the least that is needed.
+
+        Args:
+            what: Such as `the path, 40% of the way,`.
+            value: Smallest singular value of the Jacobian there, metres and radians mixed.
+            lower: The threshold.
+        """
         super().__init__(
-            'the path starts too near a singularity: smallest singular value of the Jacobian '
+            f'{what} comes too near a singularity: smallest singular value of the Jacobian '
             f'{value:.2g}, at least {lower:g} is needed; move the joints first',
             reason='singularity',
             value=value,
@@ -114,23 +120,20 @@ class SingularityError(RefusedError):
 
 
 class OutOfReachError(RefusedError):
-    """A pose that the arm does not reach along the path.
+    """A pose that the arm reaches in no posture.
 
     Attributes:
-        progress: How much of the path was done, 0 to 1.
-        singular_value: Smallest singular value of the Jacobian on the way.
+        turn: What is left to turn [rad] where the tool comes nearest; `value` is the way [m].
     """
 
-    def __init__(self, progress: float, left: float, singular_value: float) -> None:
-        """State how far the arm comes, and the distance that is left to the path [m, rad]."""
-        self.progress = progress
-        self.singular_value = singular_value
+    def __init__(self, way: float, turn: float) -> None:
+        """State how near to the goal the tool comes [m], [rad]."""
+        self.turn = turn
         super().__init__(
-            f'the goal is out of reach: the arm gets stuck at {progress:.0%} of the motion, with '
-            f'{left:.2g} m or rad between tool and path; smallest singular value of the '
-            f'Jacobian on the way {singular_value:.2g}',
+            f'the goal is out of reach: no posture was found that brings the tool nearer to it '
+            f'than {way:.2g} m and {turn:.2g} rad',
             reason='out_of_reach',
-            value=left,
+            value=way,
         )
 
 
@@ -183,7 +186,7 @@ class ModelMismatchError(IcirError):
 
     Attributes:
         quantity: What was compared.
-        joint: The joint at which they differ most.
+        joint: The joint, or the link, at which they differ most.
     """
 
     def __init__(self, quantity: str, joint: str, ours: float, theirs: float) -> None:
@@ -191,13 +194,13 @@ class ModelMismatchError(IcirError):
 
         Args:
             quantity: What was compared, in words.
-            joint: The joint at which they differ most.
+            joint: The joint, or the link, at which they differ most.
             ours: The value of the dynamics model.
             theirs: The value of the simulation.
         """
         self.quantity = quantity
         self.joint = joint
         super().__init__(
-            f'the model and the simulation differ: {quantity} at joint {joint!r} is {ours:.9g} in'
+            f'the model and the simulation differ: {quantity} at {joint!r} is {ours:.9g} in'
             f' the dynamics model and {theirs:.9g} in MuJoCo; both must describe the same arm'
         )

@@ -8,7 +8,13 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from icir_control.app.demo.metrics import phase_metrics, replay, run_metrics, split
+from icir_control.app.demo.metrics import (
+    command_difference,
+    phase_metrics,
+    replay,
+    run_metrics,
+    split,
+)
 from icir_control.app.demo.plan import Phase, Push, schedule_of
 from icir_control.app.demo.report import table_of, write_report
 from icir_control.app.demo.run import STATE_COLUMNS, Run
@@ -74,6 +80,14 @@ def simulated(robot, config, *, plant_torque=lambda torque: torque):
     return Run(states, published, wall_seconds=2.0, end=PHASES[-1].end)
 
 
+def world_of(config):
+    return World(
+        find_model_file(Robot.of().model),
+        joint_names=config.arm.model.joint_names,
+        end_effector_frame=TOOL,
+    )
+
+
 @pytest.fixture(scope='module')
 def run(robot, config):
     return simulated(robot, config)
@@ -96,7 +110,7 @@ def measured(run, config, phases=PHASES):
     series = replayed(run, config)
     parts = split(series, phases, config)
     metrics = {mode: phase_metrics(part) for mode, part in parts.items()}
-    return metrics | {'run': run_metrics(run, series)}
+    return metrics | {'run': run_metrics(run, series, parts, config, world_of(config))}
 
 
 def value_of(metrics, mode, key):
@@ -172,13 +186,29 @@ def test_a_second_run_that_differs_in_a_bit_is_seen(run):
 
 
 def test_an_arm_that_does_not_get_the_torque_is_out_of_bounds(robot, config):
-    metrics = measured(simulated(robot, config, plant_torque=lambda tau: 0.9 * tau), config)
+    bare = config.updated({'observer.gain': 0.0})  # the observer would make up for most of it
+    metrics = measured(simulated(robot, bare, plant_torque=lambda tau: 0.9 * tau), bare)
     assert value_of(metrics, 'home', 'peak_joint_error_rad') > 20e-6
     assert value_of(metrics, 'down', 'peak_position_error_m') > 3e-6
     assert value_of(metrics, 'jog', 'peak_position_error_m') > 3e-6
     assert value_of(metrics, 'hold', 'peak_joint_error_rad') > 20e-6
     assert value_of(metrics, 'run', 'command_difference_nm') > 1e-3
     assert not have_passed(metrics)
+
+
+def test_commands_of_another_equation_are_seen(run, config):
+    """The replay may be right, and the equation wrong: another gain is another command."""
+    series = replayed(run, config)
+    parts = split(series, PHASES, config)
+    assert command_difference(parts['home'], config, world_of(config)) < 1e-6
+    other = config.updated({'joint_gains.kp': [39000.0] * 6})
+    moved = run.states['position'].copy()
+    moved[500] += 1e-6
+    parts = split(series.with_columns({'position': moved}), PHASES, config)
+    seen = command_difference(parts['home'], config, world_of(config))
+    other_law = command_difference(parts['home'], other, world_of(config))
+    assert seen > 1e-4
+    assert other_law == pytest.approx(seen * 39.0 / 40.0, rel=1e-2)
 
 
 def test_a_mode_that_did_not_run_has_not_passed(run, config):

@@ -40,6 +40,19 @@ def test_what_the_dynamics_leaves_out_is_said(quantity):
 
 
 @pytest.mark.parametrize(
+    ('text', 'link'),
+    [
+        (changed('end_effector', r'rpy="3.14\d*', 'rpy="3.1'), 'end_effector_link'),
+        (changed('joint_1', r'xyz="0 0 0.15643"', 'xyz="0 0.001 0.15643"'), 'shoulder_link'),
+    ],
+)
+def test_a_turned_tool_and_a_base_elsewhere_are_refused(text, link):
+    """No mass matrix, weight or Jacobian tells."""
+    with pytest.raises(ModelMismatchError, match=f"placement at '{link}'"):
+        check_model(load_urdf(URDF), world_of(text))
+
+
+@pytest.mark.parametrize(
     ('text', 'quantity', 'joint'),
     [
         (changed('bracelet_link', 'mass value="0.5"', 'mass value="0.5001"'), 'mass matrix', None),

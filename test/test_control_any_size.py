@@ -13,6 +13,7 @@ PARAMETERS = {
     'mode_names': ['gravity', 'move', 'hold'],
     'base_frame': 'base',
     'end_effector_frame': 'tool',
+    'observer': {'gain': 0.0},
     'modes': {
         'gravity': {'key': 'g', 'law': 'gravity'},
         'move': {'key': 'm', 'law': 'joint', 'target_deg': [], 'duration': 1.0},

@@ -4,21 +4,19 @@ import numpy as np
 import pytest
 from closed_loop import HOME, ClosedLoop
 
-from icir_control.app.promises.compliance import exact_stiffness_error, released
+from icir_control.app.promises.compliance import released, stiffness_errors
 from icir_control.dynamics import ReferenceFrame, compute_all_terms, frame_jacobian
 from icir_control.spatial import log3
 
 TOOL = 'end_effector_link'
 
 
-@pytest.mark.parametrize('axis', range(3))
-def test_impedance_yields_to_a_force_by_its_stiffness(axis):
-    assert exact_stiffness_error(axis) < 0.005
-
-
-@pytest.mark.parametrize('axis', range(3, 6))
-def test_impedance_yields_to_a_torque_by_its_stiffness(axis):
-    assert exact_stiffness_error(axis) < 0.005
+@pytest.mark.parametrize('axis', range(6))
+def test_impedance_yields_by_its_stiffness_along_one_axis_alone(axis):
+    """To a force or a moment, with a spring that differs from axis to axis."""
+    error, coupling = stiffness_errors(axis)
+    assert error < 0.005
+    assert coupling < 0.02
 
 
 @pytest.mark.parametrize('ratio', [0.4, 1.0])
@@ -104,9 +102,9 @@ def test_gravity_holds_the_arm_up_and_lets_motion_die():
 
 
 def test_without_damping_gravity_never_stops_the_arm():
-    """The tutorial's: the acceleration is zero, so the speed stays."""
+    """The tutorial's: the acceleration is zero, so a speed within the limits stays."""
     loop = ClosedLoop(start=HOME, modes__gravity__damping_rate=0.0)
-    loop.pushed(np.array([0.0, 5.0, 0.0, 0.0, 0.0, 0.0]), 0.1)
+    loop.pushed(np.array([0.0, 0.5, 0.0, 0.0, 0.0, 0.0]), 0.1)
     loop.run(1)
     before = loop.v.copy()
     loop.run(200)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from closed_loop import HOME, READY, ClosedLoop, model_of
 
-from icir_control.app.promises.goals import motions, refused
+from icir_control.app.promises.goals import motions, reachable, refused
 
 SPEED_LIMIT = model_of().velocity_limit
 
@@ -39,6 +39,19 @@ def test_goals_out_of_reach_are_refused_and_nothing_moves():
     assert metrics['motion_rad'] < 1e-9
 
 
+@pytest.mark.parametrize(
+    'count',
+    # `make test` sends it to 60 poses in its run of the demo, as above.
+    [pytest.param(60, marks=pytest.mark.long), pytest.param(500, marks=pytest.mark.long)],
+)
+def test_every_pose_that_the_arm_can_have_is_reached(count):
+    metrics = {metric.key: metric.value for metric in reachable(count, seed=count)}
+    assert metrics['reached'] == count
+    assert metrics['last_distance_m'] < 1e-4
+    assert metrics['last_turn_rad'] < 1e-4
+    assert metrics['speed_share'] <= 1.05
+
+
 def test_path_through_a_singularity_is_slowed_down_and_passes():
     """The wrist of `ready` is turned through its straight pose: exactly singular on the way."""
     start = READY.copy()
@@ -60,20 +73,22 @@ def test_path_through_a_singularity_is_slowed_down_and_passes():
     assert note == '' or 'instead of' in note
 
 
-def test_effort_is_scaled_so_that_the_direction_of_acceleration_stays():
-    """A step of the joint target asks for too much; what is given points the same way."""
+def test_the_torque_of_the_path_comes_first_and_feedback_is_scaled():
+    """An arm off its path asks for too much feedback: what remains of it points the same way."""
     loop = ClosedLoop(start=HOME, joint_gains__kp=[4000.0] * 6)
-    loop.go('home', 2.2)
-    memory = loop.controller._engine.memory
-    memory.q_after[:] += 0.5
-    loop.step()
-    controller, nle = loop.controller, loop.controller._engine.tick_record.nle
+    loop.go('ready', 0.3)
+    memory, tick = loop.controller._engine.memory, loop.controller._engine.tick_record
+    controller, limit = loop.controller, loop.model.effort_limit
+    controller.tick(loop.time, loop.q + 0.03, loop.v)
+    path = tick.M @ tick.acceleration_reference + tick.nle - memory.compensation
+    path = np.clip(path, -limit, limit)
+    share, wanted = memory.effort_share, controller.torque_unsaturated - path
     assert controller.saturated.any()
-    assert (np.abs(controller.torque) <= loop.model.effort_limit).all()
-    part = controller.torque - nle
-    wanted = controller.torque_unsaturated - nle
-    np.testing.assert_allclose(part, memory.effort_share * wanted, atol=1e-9)
-    assert 0.0 < memory.effort_share < 1.0
+    assert 0.0 < share < 1.0
+    np.testing.assert_allclose(controller.torque, path + share * wanted, atol=1e-9)
+    # No more of it would fit.
+    assert np.abs(np.abs(controller.torque) - limit).min() < 1e-9
+    assert (np.abs(controller.torque) <= limit).all()
 
 
 def test_torque_rate_is_limited():

@@ -180,7 +180,7 @@ def test_a_compiled_law_gives_the_torque_of_its_text_in_python():
 def test_a_parameter_of_a_compiled_law_changes_without_a_jump():
     loop = loop_with('CompiledSpring')
     loop.go('CompiledSpring', 0.5)
-    loop.world.push('end_effector_link', np.array([0.0, 5.0, 0.0, 0.0, 0.0, 0.0]))
+    loop.world.push('end_effector_link', np.array([0.0, 0.5, 0.0, 0.0, 0.0, 0.0]))
     loop.run(500)
     torque = [loop.controller.torque_unsaturated.copy()]
     M = crba(loop.model, loop.model.create_data(), loop.q)

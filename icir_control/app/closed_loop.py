@@ -32,8 +32,8 @@ class ClosedLoop:
         world: The plant.
         model: The arm as the controller knows it.
         tool: Name of the link that acts.
-        q: (nv,) position at the last tick [rad or m].
-        v: (nv,) velocity at the last tick [rad/s or m/s].
+        q: (nv,) position as measured at the last tick [rad or m].
+        v: (nv,) velocity as measured at the last tick [rad/s or m/s].
     """
 
     def __init__(
@@ -74,8 +74,9 @@ class ClosedLoop:
     def log(self) -> TimeSeries:
         """The ticks since the last call of `run`, `go` or `clear_log`, a row for each.
 
-        Columns, each (n, nv): `position` and `velocity` of the plant, `position_reference` [rad
-        or m, and per s], `torque` and, before the limits, `torque_unsaturated` [N m or N].
+        Columns, each (n, nv): `position` and `velocity` of the plant, whatever its sensors tell,
+        `position_reference` [rad or m, and per s], `torque` and, before the limits,
+        `torque_unsaturated` [N m or N].
         """
         values = np.reshape(self._values, (-1, len(_COLUMNS), self.model.nv)).swapaxes(0, 1)
         return TimeSeries(np.array(self._times), dict(zip(_COLUMNS, values.copy(), strict=True)))
@@ -87,8 +88,9 @@ class ClosedLoop:
 
     @property
     def placement(self) -> SE3:
-        """T_world_tool of the plant at the last tick."""
-        return self.controller.config.arm.placement(self.q)
+        """T_world_tool at the last tick, by MuJoCo's kinematics."""
+        pose = self.world.frame_placement(self.q)
+        return SE3(pose[:, :3], pose[:, 3])
 
     @property
     def touches(self) -> bool:
@@ -116,7 +118,15 @@ class ClosedLoop:
         reference = controller.position_reference
         self._times.append(time)
         self._values.append(
-            np.concatenate((self.q, self.v, reference, torque, controller.torque_unsaturated))
+            np.concatenate(
+                (
+                    self.world.position,
+                    self.world.velocity,
+                    reference,
+                    torque,
+                    controller.torque_unsaturated,
+                )
+            )
         )
         self.world.step(torque)
 
@@ -144,13 +154,12 @@ class ClosedLoop:
         self.controller.select(mode)
         return self.run(self._steps(seconds))
 
-    def tool_error(self, mode: str, seconds: float, late: int = 0) -> tuple[float, float]:
+    def tool_error(self, mode: str, seconds: float) -> tuple[float, float]:
         """Switch to a mode, run it, and return how far the tool was from its pose at most.
 
         Args:
             mode: The mode.
             seconds: How long.
-            late: Ticks by which the plant comes after its reference.
 
         Returns:
             Distance [m] and angle [rad].
@@ -160,8 +169,7 @@ class ClosedLoop:
         for _ in range(self._steps(seconds)):
             self.step()
             pairs.append((self.placement, self.controller.reference_pose))
-        tools = [tool for tool, _ in pairs[late:]]
-        goals = [goal for _, goal in pairs[: len(pairs) - late]]
+        tools, goals = zip(*pairs, strict=True)
         way = np.subtract([a.translation for a in tools], [b.translation for b in goals])
         turn = angle_between(*(np.array([a.rotation for a in poses]) for poses in (tools, goals)))
         return float(np.linalg.norm(way, axis=1).max()), float(turn.max())

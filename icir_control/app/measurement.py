@@ -89,7 +89,7 @@ class TimeSeries:
         _, ours, theirs = np.intersect1d(self.time, other.time, return_indices=True)
         for name in self.columns:
             different = self[name][ours] != other[name][theirs]
-            rows = np.flatnonzero(different.reshape(len(ours), -1).any(axis=1))
+            rows = np.flatnonzero(different.any(axis=tuple(range(1, different.ndim))))
             if rows.size:
                 raise DifferentRunsError(name, float(self.time[ours[rows[0]]]))
         time, first = np.unique(np.concatenate([self.time, other.time]), return_index=True)
@@ -98,16 +98,12 @@ class TimeSeries:
         }
         return type(self)(time, columns)
 
-    def joint_error(self, late: int = 0) -> float:
+    def joint_error(self) -> float:
         """Return how far a joint was from its reference at most [rad or m].
 
         Needs the columns `position` and `position_reference`, (n, nv).
-
-        Args:
-            late: Rows by which the position comes after its reference.
         """
-        reference = self['position_reference'][: len(self) - late]
-        return float(np.abs(self['position'][late:] - reference).max())
+        return float(np.abs(self['position'] - self['position_reference']).max())
 
 
 @dataclass(frozen=True)

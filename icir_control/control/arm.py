@@ -5,10 +5,12 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from icir_control.control.kernels.reference import TORQUE_SHARE, WEIGHT_SHARE
 from icir_control.control.workspace import Workspace
-from icir_control.dynamics import Model, root_link, tip_link
+from icir_control.dynamics import Model, gravity_torque, rnea, root_link, tip_link
 from icir_control.errors import ConfigurationError, PositionLimitError
 from icir_control.spatial import SE3, Motion
+from icir_control.trajectory import JointTrajectory
 
 POSTURES = 32
 """In which an arm shows about the greatest inertia that it has."""
@@ -69,6 +71,12 @@ class Arm:
             inertia = np.maximum(inertia, np.diag(workspace.data.M))
         return 0.5 * self.model.effort_limit / inertia
 
+    @cached_property
+    def translates(self) -> NDArray[np.bool_]:
+        """(nv,) which degrees of freedom are lengths, not angles."""
+        joints = self.model.joints
+        return np.array([k < joint.kind.lengths for joint in joints for k in range(joint.nv)])
+
     @property
     def nv(self) -> int:
         """Degrees of freedom."""
@@ -84,10 +92,39 @@ class Arm:
         self._workspace.sense(q, v)
         return self._workspace.placement, self._workspace.twist
 
+    def jacobian(self, q: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return that of the end-effector frame at q (nv,), (6, nv), LOCAL."""
+        self._workspace.sense(q, np.zeros(self.nv))
+        return self._workspace.tick.jacobian.copy()
+
     def smallest_singular_value(self, q: NDArray[np.float64]) -> float:
         """Return that of the end-effector Jacobian at q (nv,), metres and radians mixed."""
-        self._workspace.sense(q, np.zeros(self.nv))
-        return float(np.linalg.svd(self._workspace.tick.jacobian, compute_uv=False)[-1])
+        return float(np.linalg.svd(self.jacobian(q), compute_uv=False)[-1])
+
+    def stretch(self, path: JointTrajectory, times: NDArray[np.float64]) -> tuple[float, int]:
+        """Return the factor on time that brings the torque of a path within the effort limits.
+
+        Stretched by s, tau = g + d becomes g + d / s^2, within 90 % of the limits; a joint whose
+        weight alone takes what is there does not count.
+
+        Args:
+            path: Of the joints.
+            times: Of its samples [s].
+
+        Returns:
+            The factor, and the joint that needs it.
+        """
+        model, data, limit = self.model, self.model.create_data(), self.model.effort_limit
+        square, worst = 0.0, 0
+        for time in times:
+            q, v, a = path.sample(time)
+            g = gravity_torque(model, data, q)
+            d = rnea(model, data, q, v, a) - g
+            left = TORQUE_SHARE * limit - np.sign(d) * g
+            needed = np.where(left > WEIGHT_SHARE * limit, np.abs(d) / left, 0.0)
+            if needed.max() > square:
+                square, worst = float(needed.max()), int(np.argmax(needed))
+        return float(np.sqrt(square)), worst
 
     @property
     def middle(self) -> NDArray[np.float64]:

@@ -30,6 +30,12 @@ from icir_control.parameter import (
 TOKEN = re.compile(r'[A-Za-z](?:_?[A-Za-z0-9])*')
 """A name that may stand in that of a ROS service."""
 
+PAYLOAD_RADIUS = 0.1
+"""[m] About the end effector, in which the uncertain mass is."""
+
+COUPLED_SHARE = 0.7
+"""Of the observer's gain that one joint by itself allows; a load off the axis couples joints."""
+
 DEFAULT_JOINT_KP = 40000.0
 """[1/s^2], the tutorial's on every joint."""
 
@@ -108,12 +114,61 @@ class Observer:
     """Of the disturbance."""
 
     gain: float = parameter(
-        0.0,
+        25.0,
         '1/s',
-        'of the disturbance observer, whose estimate the tracking modes cancel; 0 is off, 200 '
-        'stands velocity noise of 1e-4 rad/s',
+        'of the disturbance observer, whose estimate the tracking modes cancel, on joints whose '
+        'modelled inertia is large beside the uncertainty; less on the others; 0 is off',
         lower=0.0,
         upper=1000.0,
+    )
+    uncertain_inertia: float = parameter(
+        0.05,
+        'kg m^2',
+        'which a revolute joint may have beyond the model, such as a rotor: the observer stays '
+        'stable up to it',
+        lower=0.0,
+        upper=100.0,
+    )
+    uncertain_mass: float = parameter(
+        2.0,
+        'kg',
+        'which a tool may have beyond the model, within 0.1 m of the end effector',
+        lower=0.0,
+        upper=1000.0,
+    )
+
+
+@dataclass(frozen=True)
+class Watchdog:
+    """Of the arm's motion: past one of these the arm is braked to a stop and held."""
+
+    speed: float = parameter(
+        1.2,
+        '',
+        'share of a velocity limit that no joint may exceed; 0 for no bound',
+        lower=0.0,
+        upper=100.0,
+    )
+    error: float = parameter(
+        0.25,
+        'rad, m',
+        'greatest distance of a joint from the reference of a tracking mode; 0 for no bound',
+        lower=0.0,
+        upper=100.0,
+    )
+    saturation_time: float = parameter(
+        0.5,
+        's',
+        'for which the wanted torque may be beyond the limits; 0 for no bound',
+        lower=0.0,
+        upper=100.0,
+    )
+    time: float = parameter(
+        0.02,
+        's',
+        'for which speed or error must be beyond their bounds',
+        lower=0.0,
+        upper=10.0,
     )
 
 
@@ -154,8 +209,18 @@ class ControllerParameters:
     speed_scale: float = parameter(
         1.0, '', 'share of their own speed at which motions run', lower=0.05, upper=1.0
     )
+    integration: str = parameter(
+        'euler',
+        '',
+        'how the plant moves between two ticks, which the feed-forward is matched to: euler, '
+        "MuJoCo's semi-implicit step of one period, or sampled, a continuous plant (a real arm) "
+        'under a torque that is held',
+        choices=('euler', 'sampled'),
+        running=False,
+    )
     limits: Limits = group(Limits)
     observer: Observer = group(Observer)
+    watchdog: Watchdog = group(Watchdog)
     predictor: Predictor = group(Predictor)
 
 
@@ -259,6 +324,40 @@ class ControllerConfig:
         """Stiffness [1/s^2] and damping [1/s] of the end effector, each (6,), linear first."""
         gains = self.values.task_gains
         return gains.kp, _damping(gains.kd, gains.kp)
+
+    def check_stability(self, period: float) -> None:
+        """Refuse gains that cannot be stable at a control period, with an exact model.
+
+        v' = v - h (kp q + kd v), q' = q + h v' is stable while 2 h kd + h^2 kp < 4 (Jury's
+        criterion); with critical damping that is kp < 686000 1/s^2 at 1 ms.
+
+        Args:
+            period: h [s].
+
+        Raises:
+            ConfigurationError: Names the gains and the bound.
+        """
+        for name, gains in (('joint_gains', self.joint_gains), ('task_gains', self.task_gains)):
+            for kp, kd in zip(*gains, strict=True):
+                if not 2.0 * period * kd + period**2 * kp < 4.0:
+                    bound = (2.0 * (np.sqrt(2.0) - 1.0) / period) ** 2
+                    raise ConfigurationError(
+                        f'{name} kp = {kp:g} 1/s^2, kd = {kd:g} 1/s are unstable at a control '
+                        f'period of {period:g} s; expected 2 h kd + h^2 kp below 4: with critical '
+                        f'damping kp below {bound:.3g} 1/s^2'
+                    )
+
+    @property
+    def observer_rate(self) -> FloatArray:
+        """(nv,) greatest gain of the observer by the inertia of a joint [1/(s kg m^2), 1/(s kg)].
+
+        2 w / (rho - 1) with w^2 the stiffness and (rho - 1) m the inertia beyond the model, and
+        of that `COUPLED_SHARE`.
+        """
+        observer = self.values.observer
+        beyond = observer.uncertain_inertia + observer.uncertain_mass * PAYLOAD_RADIUS**2
+        extra = np.where(self.arm.translates, observer.uncertain_mass, beyond)
+        return COUPLED_SHARE * 2.0 * np.sqrt(self.joint_gains[0]) / np.maximum(extra, 1e-9)
 
     @property
     def torque_rate_limit(self) -> FloatArray:

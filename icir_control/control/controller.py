@@ -13,9 +13,16 @@ from icir_control.control.config import ControllerConfig, Mode
 from icir_control.control.engine import Engine
 from icir_control.control.law import Law, Plan, Start, guarded
 from icir_control.control.laws.gravity import Gravity
+from icir_control.control.laws.joint import Hold
 from icir_control.control.readout import Readout
 from icir_control.dynamics import Model
-from icir_control.errors import IcirError, InvalidValueError, LawError, RefusedError
+from icir_control.errors import (
+    ConfigurationError,
+    IcirError,
+    InvalidValueError,
+    LawError,
+    RefusedError,
+)
 from icir_control.spatial import SE3, Force
 
 WRENCH_HOLD = 0.1
@@ -65,6 +72,9 @@ class Controller(Readout):
         self._nv = model.nv
         # Where a configured mode cannot start, the arm is held up and its motion dies away.
         self._resting = Mode('', '', Gravity(config.arm, damping_rate=2.0))
+        # Where the watchdog has stopped the arm, it is held there.
+        self._stopped = Mode('', '', Hold(config.arm))
+        self._braking = False
         self._mode = self._resting
         self._started = False
         self._await_entry(0)
@@ -152,7 +162,7 @@ class Controller(Readout):
         """
         engine = self._engine
         engine.begin(time, q, v)
-        self._started = True
+        self._started, self._braking = True, False
         self._await_entry(sum(entry.time < time for entry in self.config.schedule))
         start = engine.start(measured=True)
         initial = self.config.modes[self.config.initial_mode]
@@ -176,16 +186,44 @@ class Controller(Readout):
         """
         engine = self._engine
         engine.measure(time, q, v)
-        if engine.looks_beyond:
-            engine.look_beyond()
+        if engine.has_new_period:
+            self._check_gains()
         if time >= self._entry_due:
+            engine.look_beyond()
             self._run_schedule(time)
         try:
             engine.tick()
         except LawError as error:
             self._give_up(error)
             engine.tick()
+        if engine.alarmed:
+            self._brake()
         return self.torque
+
+    def _check_gains(self) -> None:
+        """Leave a mode whose gains are unstable at the control period that is now known."""
+        self._engine.has_new_period = False
+        try:
+            self.config.check_stability(self._engine.period)
+        except ConfigurationError as error:
+            words = f'mode {self.mode} has ended, the arm is only held up: {error}'
+            self._events.append(Event('error', words, self.mode, error))
+            self._rest()
+
+    def _brake(self) -> None:
+        """Say once why the arm is braked; hold it as soon as it is slow."""
+        engine = self._engine
+        if not self._braking:
+            ended = f'mode {self.mode} has ended, ' if self.mode else ''
+            words = f'{ended}the arm is braked and held: {engine.alarm}'
+            self._events.append(Event('error', words, self.mode))
+            self._mode, self._braking = self._stopped, True
+            engine.memory.tracks = 0
+        elif engine.nearly_at_rest:
+            self._braking = False
+            engine.clear_alarm()
+            start = engine.start(measured=True)
+            self._enter(self._stopped, start, self._plan(self._stopped, start))
 
     def _run_schedule(self, time: float) -> None:
         """Switch as the schedule says, up to a time [s]."""
@@ -269,8 +307,11 @@ class Controller(Readout):
         Raises:
             ConfigurationError: Nothing has changed then; the message is the reason.
         """
-        self.config = self._engine.config = self.config.updated(changes)
-        self._mode = self.config.modes.get(self._mode.name, self._resting)
+        config = self.config.updated(changes)
+        if self._engine.period > 0.0:
+            config.check_stability(self._engine.period)
+        self.config = self._engine.config = config
+        self._mode = self.config.modes.get(self._mode.name, self._mode)
         try:
             self._engine.take_parameters(self._mode.law)
         except LawError as error:
@@ -279,6 +320,13 @@ class Controller(Readout):
     def _require_start(self) -> None:
         if not self._started:
             raise RefusedError('no state of the arm has arrived yet', reason='no_state')
+        if self._braking:
+            raise RefusedError('the arm is being braked; wait until it rests', reason='braking')
+        if self._engine.period > 0.0:
+            try:
+                self.config.check_stability(self._engine.period)
+            except ConfigurationError as error:
+                raise RefusedError(str(error), reason='gains') from error
 
     def _require_goal(self, goal: str) -> None:
         self._require_start()

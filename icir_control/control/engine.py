@@ -7,10 +7,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from icir_control.compiled import JIT_DISABLED, machine_code
+from icir_control.control import inverse_kinematics
 from icir_control.control.config import ControllerConfig
 from icir_control.control.kernels.memory import (
     ACTUATE,
     ADVANCE,
+    BRAKE,
     JOINT_PATH,
     NO_PATH,
     POSE_PATH,
@@ -23,14 +25,22 @@ from icir_control.control.kernels.memory import (
     as_pose,
 )
 from icir_control.control.kernels.structs import JOINTS, Layout
+from icir_control.control.kernels.tick import CALM, TOO_FAST, TOO_LONG
 from icir_control.control.law import Law, Plan, Start, Tick, guarded
 from icir_control.control.workspace import Workspace
 from icir_control.errors import LawError
 from icir_control.parameter import PER_JOINT, parameters_of
-from icir_control.spatial import SE3, Motion
+from icir_control.spatial import SE3, Motion, exp6
+from icir_control.trajectory import JointTrajectory
+
+SLOW_SHARE = 0.2
+"""Of the velocity limits, below which a braked arm can be held."""
 
 GAIN_TIME = 0.02
 """[s] In which a gain goes 63 % of the way to a new value, so that the torque does not jump."""
+
+REST_SPEED = 0.05
+"""[rad/s or m/s] Below which an arm is taken to be at rest at its first state."""
 
 _SAME_TIME = 1e-10  # s, far below the nanosecond that stamps count
 
@@ -46,7 +56,9 @@ class Engine:
         time: Of the last measured state [s].
         q: (nv,) position at the last measured state, or predicted over the delay [rad or m].
         v: (nv,) its velocity [rad/s or m/s].
-        looks_beyond: Whether `look_beyond` has work to do.
+        alarmed: Whether the watchdog has raised an alarm: the arm is braked instead of controlled
+            until `clear_alarm`.
+        has_new_period: Whether the control period has become known, or another one.
     """
 
     def __init__(self, config: ControllerConfig) -> None:
@@ -66,7 +78,8 @@ class Engine:
         self._in_python: Callable[[], Any] | None = None
         self._ramps: list[tuple[NDArray[np.float64], NDArray[np.float64]]] = []
         self._wrench_until = np.inf
-        self.looks_beyond = False
+        self._looks_beyond = False
+        self.alarmed = self.has_new_period = False
 
     # --- Before and during a tick ---------------------------------------------------------
 
@@ -87,6 +100,7 @@ class Engine:
         """Take note of a step of time [s] that is not the period, or of the first one."""
         if step > 0.0 and not step >= self._period:  # also while the period is not a number
             self._period = step
+            self.has_new_period = True
             self._workspace.change_period(step)
         elif step > 1.5 * self._period:
             self.memory.observing = 0
@@ -107,16 +121,29 @@ class Engine:
         self.time, self._period = time, np.nan
         self.measure(time, q, v)
         self.take_wrench(np.zeros(6), np.inf)
+        self.clear_alarm()
         memory.observing = memory.has_torque = 0
         memory.disturbance[:] = memory.compensation[:] = memory.disturbance_at_rest[:] = 0.0
+        memory.disturbance_mean[:] = memory.disturbance_side[:] = 0.0
+        memory.observer_trust[:] = 1.0
+        memory.euler_share = 1.0 if self.config.values.integration == 'euler' else 0.0
+        memory.euler_variance, memory.euler_noise = 1.0, 0.0
+        memory.drag = 0.0
+        memory.ticks = memory.prepared = 0
+        memory.velocity_noise[:] = memory.bias_change[:] = 0.0
+        # One sample does not tell noise from motion.
+        at_rest = np.abs(self.v).max(initial=0.0) < REST_SPEED
+        memory.filtered_velocity[:] = 0.0 if at_rest else self.v
+        memory.filtered_position[:] = self.q
         memory.path = NO_PATH
         self._workspace.run(SENSE)
         # The bridge bears the arm until the first command arrives at the motors.
         memory.delayed_torque[:] = self._workspace.data.nle
 
     def look_beyond(self) -> None:
-        """Observe the last period, and predict over the delay."""
-        self._workspace.run(PREPARE)
+        """Observe the last period, and predict over the delay; else the tick does it itself."""
+        if self._looks_beyond and not self.memory.prepared:
+            self._workspace.run(PREPARE)
 
     def tick(self) -> None:
         """Compute the torque of the installed law for the state that was measured.
@@ -126,16 +153,20 @@ class Engine:
         """
         if self._ramps:
             self._ramp()
-        if self._in_python is None:
+        if self.alarmed:
+            self._workspace.run(BRAKE)
+        elif self._in_python is None:
             try:
                 failed = self._workspace.run(TICK)
             except Exception:  # of the compiled law; always guarded, a tick would cost 1 us more
                 with guarded(type(self._law), 'acceleration'):
                     raise
-            if failed:
+            self.alarmed = failed == 2
+            if failed == 1:
                 with guarded(type(self._law), 'acceleration'):
                     self._refuse(np.asarray(type(self._law).acceleration(self._law, self._tick)))
         else:
+            self.look_beyond()
             self._workspace.run(SENSE)
             with guarded(type(self._law), 'acceleration'):
                 answer = np.asarray(self._in_python(), dtype=float)
@@ -143,8 +174,39 @@ class Engine:
             if answer.shape != ddq.shape or not np.isfinite(answer).all():
                 self._refuse(answer)
             ddq[:] = answer
-            self._workspace.run(ACTUATE)
+            self.alarmed = self._workspace.run(ACTUATE) == 2
         self._answered = True
+
+    @property
+    def period(self) -> float:
+        """Between two ticks [s]; not a number until the second state of a start."""
+        return self._period
+
+    @property
+    def alarm(self) -> str:
+        """What raised the alarm, in words."""
+        memory, model = self.memory, self.arm.model
+        if memory.alarm == TOO_LONG:
+            return f'the torque was beyond its limits for more than {memory.saturation_time:g} s'
+        if memory.alarm == TOO_FAST:
+            excess = np.abs(self.v) / model.velocity_limit
+            bound = f'{memory.largest_speed:g} times its velocity limit'
+        else:
+            excess = np.abs(self.tick_record.position_reference - self.q)
+            bound = f'{memory.largest_error:g} rad or m away from its reference'
+        return f'joint {model.joint_names[int(np.argmax(excess))]} was beyond {bound}'
+
+    @property
+    def nearly_at_rest(self) -> bool:
+        """Whether every joint is slow enough to be held."""
+        return bool((np.abs(self.v) < SLOW_SHARE * self.arm.model.velocity_limit).all())
+
+    def clear_alarm(self) -> None:
+        """Let the law that is installed next run."""
+        self.alarmed = False
+        self.memory.alarm = CALM
+        self.memory.filtered_velocity[:], self.memory.filtered_position[:] = self.v, self.q
+        self.memory.time_beyond = self.memory.time_saturated = 0.0
 
     def _refuse(self, answer: NDArray[np.float64]) -> None:
         kind = type(self._law)
@@ -164,14 +226,24 @@ class Engine:
         self._ramps.clear()
         memory = self.memory
         # Without a path there is nothing to be held to.
-        memory.tracks = law.TRACKS and plan.path is not None
+        tracks = law.TRACKS and plan.path is not None
+        if tracks and not memory.tracks:
+            # A hand that was felt while the arm yielded may be gone: only the weight is known.
+            memory.disturbance[:] = memory.disturbance_mean[:] = memory.compensation
+        memory.tracks = tracks
         self._workspace.install_path(plan.path)
         memory.joints_follow = memory.tracks and memory.path == POSE_PATH
         named = type(law).acceleration.__code__.co_names
         memory.needs_twist = self._in_python is not None or 'twist_reference' in named
         if memory.joints_follow:
             self._workspace.prepare_to_follow()
-        self._workspace.install_start(start.time, start.q, start.v)
+        q, v = start.q, start.v
+        self.tick_record.on_joint_path = law.FOLLOWS == 'pose' and memory.path == JOINT_PATH
+        if isinstance(plan.path, JointTrajectory) and law.FOLLOWS == 'pose':
+            self._workspace.prepare_to_place()
+            # The arm that leans on a pose need not be where its path begins.
+            q, v = plan.path.coefficients[:, :2].T
+        self._workspace.install_start(start.time, q, v)
         self.tick_record.pose_reference[:] = as_pose(start.pose)
 
     def prepare(self, law: Law) -> None:
@@ -190,6 +262,9 @@ class Engine:
         else:
             self.memory.law_function = _machine_code(acceleration, layout)
             self.memory.law = self._law_array.ctypes.data
+        if 'pose' in law.accepts:
+            inverse_kinematics.prepare()
+            self._workspace.prepare_to_place()
         if law.TRACKS and law.FOLLOWS == 'pose':
             self._workspace.prepare_to_follow()
 
@@ -202,12 +277,16 @@ class Engine:
         self._law = law
         memory.delay = values.predictor.delay_steps
         memory.observer_gain = values.observer.gain
+        memory.observer_rate[:] = self.config.observer_rate
         # An observer that is switched off has yet to let go of what it has learnt.
         learnt = memory.compensation.any() or memory.disturbance.any()
-        self.looks_beyond = bool(learnt or memory.observer_gain > 0.0 or memory.delay > 0)
+        self._looks_beyond = bool(learnt or memory.observer_gain > 0.0 or memory.delay > 0)
         memory.torque_rate_limit[:] = self.config.torque_rate_limit
         memory.speed_scale = values.speed_scale
         memory.position_margin = values.limits.position_margin
+        watchdog = values.watchdog
+        memory.largest_speed, memory.largest_error = watchdog.speed, watchdog.error
+        memory.beyond_time, memory.saturation_time = watchdog.time, watchdog.saturation_time
         self._workspace.install_following(law.following)
         joint_kp, joint_kd = self.config.joint_gains
         task_kp, task_kd = self.config.task_gains
@@ -247,19 +326,39 @@ class Engine:
         """
         ahead = self._workspace.copy()
         memory, tick = ahead.memory, ahead.tick
+        memory.needs_twist = keep_pose
         if self._answered:
             ahead.run(STEP)
         ahead.run(ADVANCE)
-        time, period = float(tick.time), float(tick.period)
+        period = float(tick.period)
+        # The motion begins at the clock's time, before the first torque of its own arrives.
+        late = period * memory.delay
+        time = float(tick.time) - late
         if memory.tracks and not measured:
             q, v = tick.position_reference, tick.velocity_reference
         else:
-            q, v = ahead.q, ahead.v
-        if keep_pose and memory.path == POSE_PATH:
+            q, v = ahead.q + self._position() - self.q, ahead.v + self._velocity() - self.v
+        q = q - late * v
+        if keep_pose and (memory.path == POSE_PATH or tick.on_joint_path):
             nu = tick.twist_reference
-            pose = as_placement(tick.pose_reference)
-            return Start(time, q, v, pose, Motion(nu[:3], nu[3:]), period)
+            twist = Motion(nu[:3], nu[3:])
+            pose = as_placement(tick.pose_reference) @ exp6(-late * twist)
+            return Start(time, q, v, pose, twist, period)
         return Start(time, q, v, *self.arm.motion(q, v), period)
+
+    def _velocity(self) -> NDArray[np.float64]:
+        """Return the (nv,) measured velocity without its noise; none where it is all noise."""
+        return np.zeros(self.arm.nv) if self._rests else self.memory.filtered_velocity.copy()
+
+    def _position(self) -> NDArray[np.float64]:
+        """Return the (nv,) measured position; without its noise where the arm rests."""
+        return self.memory.filtered_position if self._rests else self.q
+
+    @property
+    def _rests(self) -> bool:
+        """Whether the measured velocity is all noise."""
+        noise = np.sqrt(np.maximum(self.memory.velocity_noise, 0.0))
+        return bool((np.abs(self.memory.filtered_velocity) <= 3.0 * noise).all())
 
     # --- Results of the last tick ---------------------------------------------------------
 

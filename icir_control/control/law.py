@@ -75,9 +75,10 @@ class Tick:
             joints follow because the law tracks.
         velocity_reference: (nv,) of the same, matched to the plant's integrator.
         acceleration_reference: (nv,) of the same.
-        pose_reference: (4, 3) where the law's plan is a pose path.
+        pose_reference: (4, 3) where the law's plan is a pose path, or where it follows poses.
         twist_reference: (6,) of the same, LOCAL.
         frame_acceleration_reference: (6,) of the same, classical, LOCAL.
+        on_joint_path: Whether a law that follows poses goes by a joint path.
         joint_kp: (nv,) [1/s^2], the configured `joint_gains`.
         joint_kd: (nv,) [1/s].
         task_kp: (6,) [1/s^2], the configured `task_gains`.
@@ -126,6 +127,11 @@ class Tick:
         return float(self._record.period)
 
     @property
+    def on_joint_path(self) -> bool:
+        """Whether a law that follows poses goes by a joint path."""
+        return bool(self._record.on_joint_path)
+
+    @property
     def smallest_singular_value(self) -> float:
         """Of the Jacobian, metres and radians mixed."""
         return float(self._record.smallest_singular_value)
@@ -153,7 +159,8 @@ class Law:
     Attributes:
         TRACKS: Whether the arm is held to the reference: the next law then starts from it, the
             joints follow a pose path, and the observer may cancel a disturbance.
-        FOLLOWS: What its plan's path is: `nothing`, `joints` or `pose`.
+        FOLLOWS: What its plan's path is: `nothing`, `joints` or `pose`; in place of a pose path
+            there may be a joint path, `tick.on_joint_path`.
         METRICS: What of it is worth measuring, by the names of the demo's metrics.
         arm: The arm that it runs on.
     """

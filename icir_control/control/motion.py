@@ -1,13 +1,17 @@
 """Motions that the arm can follow: lengthened to its velocity limits, refused at other limits."""
 
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 from icir_control.control.arm import Arm
-from icir_control.control.kernels.reference import ARRIVED, OUTSIDE
+from icir_control.control.inverse_kinematics import posture_at, postures_at
+from icir_control.control.kernels.reference import ARRIVED, OUTSIDE, STUCK, TORQUE_SHARE
 from icir_control.control.law import Plan, Start
 from icir_control.control.workspace import Following, Workspace
-from icir_control.errors import OutOfReachError, PositionLimitError, SingularityError
+from icir_control.errors import PositionLimitError, RefusedError, SingularityError
 from icir_control.parameter import parameter
 from icir_control.spatial import SE3
 from icir_control.trajectory import PROFILES, JointTrajectory, SE3Trajectory
@@ -17,6 +21,21 @@ SAMPLES = 201
 
 VELOCITY_SHARE = 0.9999
 """Of a velocity limit that a motion may take: between two samples it is a little faster."""
+
+LEANING_SHARE = 0.8
+"""The same where the arm only leans on the reference, and may be faster than that."""
+
+ATTEMPTS = 6
+"""At a straight motion, each slower, until the joints follow it."""
+
+MARGIN = 0.01
+"""[rad or m] That the end of a motion keeps to the position limits where that is possible."""
+
+LEANING_MARGIN = 0.1
+"""The same where the arm only leans on the reference: near a limit it is pushed back."""
+
+STRAIGHT = 1e-3
+"""[m, rad] A straight path that begins in a singularity leaves the line by less, or is refused."""
 
 REST_RATE = 2.0
 """[1/s] Where the tool's motion leaves joints free, their own dies away at this rate."""
@@ -33,8 +52,7 @@ PROFILE: str = parameter('cubic', '', 'shape of the motion over time', choices=t
 SINGULARITY_THRESHOLD: float = parameter(
     0.02,
     '',
-    'smallest singular value of the end-effector Jacobian below which it is damped, and at which '
-    'no motion of the tool starts',
+    'smallest singular value of the end-effector Jacobian below which it is damped',
     lower=1e-6,
     upper=1.0,
 )
@@ -44,6 +62,13 @@ SINGULARITY_DAMPING: float = parameter(
     'damping of the inverse at a singularity; exactly 0 above the threshold',
     lower=0.0,
     upper=10.0,
+)
+PATH: str = parameter(
+    'straight',
+    '',
+    'way of the end effector to a pose: straight, by a motion of the joints, or any of the two, '
+    'straight where that is possible',
+    choices=('straight', 'joint', 'any'),
 )
 STOP_TIME: float = parameter(
     0.5,
@@ -55,7 +80,12 @@ STOP_TIME: float = parameter(
 
 
 def plan_joint_motion(
-    arm: Arm, start: Start, goal: NDArray[np.float64], duration: float, profile: str
+    arm: Arm,
+    start: Start,
+    goal: NDArray[np.float64],
+    duration: float,
+    profile: str,
+    share: float = VELOCITY_SHARE,
 ) -> Plan:
     """Plan a motion of the joints to rest at a goal.
 
@@ -65,13 +95,14 @@ def plan_joint_motion(
         goal: (nv,) [rad or m].
         duration: [s]; lengthened where a joint would be too fast.
         profile: `cubic` or `quintic`.
+        share: Of the velocity limits that it may take.
 
     Raises:
         PositionLimitError: A goal, or a way to it, outside the position limits.
     """
     arm.check_limits('the goal', goal)
     # A start faster than a limit cannot be helped by more time: its speed is then the limit.
-    limit = np.maximum(VELOCITY_SHARE * arm.model.velocity_limit, np.abs(start.v))
+    limit = np.maximum(share * arm.model.velocity_limit, np.abs(start.v))
     seconds, note = duration, ''
     for _ in range(20):
         path = JointTrajectory.to_rest(
@@ -81,13 +112,18 @@ def plan_joint_motion(
         samples = np.array([path.position(time) for time in times])
         speeds = np.abs(np.diff(samples, axis=0)) * (SAMPLES - 1) / seconds
         excess = np.max(speeds / limit, axis=0)
-        worst = int(np.argmax(excess))
-        if excess[worst] <= 1.0:
+        factor, worst = float(excess.max()), int(np.argmax(excess))
+        stretch, loaded = arm.stretch(path, times)
+        kind = 'its velocity limit'
+        if stretch > factor:
+            factor, worst = stretch, loaded
+            kind = f'{TORQUE_SHARE:.0%} of its effort limit'
+        if factor <= 1.0:
             break
-        seconds *= min(float(excess[worst]) * (1.0 + 1e-6), 4.0)
+        seconds *= min(factor * (1.0 + 1e-6), 4.0)
         note = (
             f'the motion takes {seconds:.3g} s instead of {duration:g} s: '
-            f'{arm.model.joint_names[worst]} would have been over its velocity limit'
+            f'{arm.model.joint_names[worst]} would have been over {kind}'
         )
     for k, sample in enumerate(samples):
         arm.check_limits(f'the path, {k / (SAMPLES - 1):.0%} of the way,', sample, start.q)
@@ -95,11 +131,17 @@ def plan_joint_motion(
 
 
 def plan_pose_motion(
-    arm: Arm, start: Start, goal: SE3, duration: float, profile: str, following: Following
+    arm: Arm,
+    start: Start,
+    goal: SE3,
+    duration: float,
+    profile: str,
+    following: Following,
+    path: str = 'straight',
+    *,
+    leans: bool = False,
 ) -> Plan:
-    """Plan a straight motion of the end effector to rest at a goal.
-
-    The motion is rehearsed kinematically, tick by tick at full speed, before anything moves.
+    """Plan a motion of the end effector to rest at a goal.
 
     Args:
         arm: The arm.
@@ -107,22 +149,122 @@ def plan_pose_motion(
         goal: T_world_tool.
         duration: [s]; the motion takes longer where the joints cannot keep up.
         profile: `cubic` or `quintic`.
-        following: How the joints follow the path.
+        following: How the joints follow a straight path.
+        path: `straight`, `joint`, or `any`: straight where that is possible.
+        leans: Whether the arm only leans on the reference, and need not be where that is.
 
     Raises:
-        SingularityError: A start in a singularity.
-        PositionLimitError: A way past a joint limit.
         OutOfReachError: A goal out of reach.
+        PositionLimitError: A goal, or a way, past a joint limit.
+        SingularityError: A straight way too near a singularity.
+        RefusedError: A straight way that is too fast for the joints.
     """
-    path = SE3Trajectory.to_rest(
-        start.time, duration, start.pose, start.twist, goal, profile=profile
+    cause = ''
+    if path != 'joint':
+        try:
+            return _plan_straight(arm, start, goal, duration, profile, following, leans=leans)
+        except RefusedError as error:
+            if path == 'straight':
+                # What makes the goal itself impossible is the cause, if there is such a thing.
+                postures_at(arm, goal, start.q)
+                raise
+            cause = f'the tool goes by a motion of the joints: {error}'
+    share, margin = VELOCITY_SHARE, MARGIN
+    if leans:
+        share, margin = LEANING_SHARE, LEANING_MARGIN
+        start = _on_reference(arm, start, following.singularity_threshold)
+    refusals = []
+    for posture in postures_at(arm, goal, start.q, margin):
+        try:
+            plan = plan_joint_motion(arm, start, posture, duration, profile, share)
+        except PositionLimitError as error:
+            # A moving arm may have no room to turn round; another posture may lie ahead.
+            refusals.append(error)
+        else:
+            return replace(plan, note='; '.join(filter(None, [cause, plan.note])))
+    raise refusals[0]
+
+
+def _on_reference(arm: Arm, start: Start, threshold: float) -> Start:
+    """Return a start with the joints where the pose of the reference would have them."""
+    q = posture_at(arm, start.pose, start.q)
+    if q is None:
+        return start
+    v = np.zeros_like(q)
+    if arm.smallest_singular_value(q) >= threshold:
+        v[:] = np.linalg.lstsq(arm.jacobian(q), start.twist.vector)[0]
+    return replace(start, q=q, v=v)
+
+
+def _plan_straight(
+    arm: Arm,
+    start: Start,
+    goal: SE3,
+    duration: float,
+    profile: str,
+    following: Following,
+    *,
+    leans: bool,
+) -> Plan:
+    """Plan a straight motion, and rehearse it kinematically, tick by tick at full speed."""
+    model, planned = arm.model, duration
+    first, threshold = arm.smallest_singular_value(start.q), following.singularity_threshold
+    for _ in range(ATTEMPTS):
+        path = SE3Trajectory.to_rest(
+            start.time, planned, start.pose, start.twist, goal, profile=profile
+        )
+        memory = _rehearsed(arm, start, path, following, LEANING_SHARE if leans else 1.0)
+        ending, joint, place, seconds, least, left, farthest, square = memory.outcome.tolist()
+        is_slowed = seconds > 1.02 * planned + 0.02
+        if ending == STUCK and not least < threshold:
+            planned *= 2.0  # so much too fast that the joints did not even begin to follow
+        elif ending == ARRIVED and leans and is_slowed:
+            planned = 1.05 * seconds  # an arm that leans on the path does not slow it down
+        elif ending == ARRIVED and square > 1.0:
+            planned *= 1.02 * min(float(np.sqrt(square)), 4.0)  # more torque than there is
+        else:
+            break
+    what = f'the path, {min(float(memory.path_time) / path.duration, 1.0):.0%} of the way,'
+    if ending == OUTSIDE:
+        i = int(joint)
+        raise PositionLimitError(
+            what,
+            model.joint_names[i],
+            place,
+            float(model.lower_position_limit[i]),
+            float(model.upper_position_limit[i]),
+        )
+    if first < threshold and (ending == STUCK or farthest > STRAIGHT):
+        raise SingularityError('the path, where it starts,', first, threshold)
+    if least < threshold and (ending == STUCK or (leans and is_slowed)):
+        raise SingularityError(what, least, threshold)
+    if ending == STUCK or (leans and is_slowed):
+        raise RefusedError(f'{what} is too fast for the joints: {left:.2g} m or rad off it')
+    if seconds <= 1.02 * duration + 0.02:
+        return Plan(path, duration)
+    note = (
+        f'the motion takes {seconds:.3g} s instead of {duration:.3g} s: the joints would have '
+        f'been over their limits of speed or torque (smallest singular value {least:.2g})'
     )
-    least = arm.smallest_singular_value(start.q)
-    if not least >= following.singularity_threshold:
-        raise SingularityError(least, following.singularity_threshold)
+    return Plan(path, seconds, note)
+
+
+def _rehearsed(
+    arm: Arm, start: Start, path: SE3Trajectory, following: Following, share: float
+) -> Any:
+    """Return the memory in which the joints have followed a path to its end.
+
+    Args:
+        arm: The arm.
+        start: Where it begins.
+        path: For the tool.
+        following: How the joints follow it.
+        share: Of the velocity limits that they may take.
+    """
     model, workspace = arm.model, Workspace(arm.model, arm.frame)
     memory = workspace.memory
     memory.acceleration_limit[:] = arm.acceleration_limit
+    memory.velocity_limit[:] *= share
     workspace.tick.period = start.period
     memory.lowest[:] = np.minimum(model.lower_position_limit, start.q)
     memory.highest[:] = np.maximum(model.upper_position_limit, start.q)
@@ -130,22 +272,4 @@ def plan_pose_motion(
     workspace.install_following(following)
     workspace.install_start(start.time, start.q, start.v)
     workspace.rehearse()
-    ending, joint, place, seconds, least, left = memory.outcome.tolist()
-    if ending == OUTSIDE:
-        i = int(joint)
-        raise PositionLimitError(
-            f'the path, after {seconds:.2g} s,',
-            model.joint_names[i],
-            place,
-            float(model.lower_position_limit[i]),
-            float(model.upper_position_limit[i]),
-        )
-    if ending != ARRIVED:
-        raise OutOfReachError(min(float(memory.path_time) / duration, 1.0), left, least)
-    if seconds <= 1.02 * duration + 0.02:
-        return Plan(path, duration)
-    note = (
-        f'the motion takes {seconds:.3g} s instead of {duration:.3g} s: the joints would have '
-        f'been over their limits (smallest singular value on the way {least:.2g})'
-    )
-    return Plan(path, seconds, note)
+    return memory

@@ -108,7 +108,7 @@ class Readout:
             free = feedback - rows @ np.linalg.solve(J @ rows, J @ feedback)
         return {
             'inertia': M @ planned,
-            'coriolis': tick.nle - g,
+            'coriolis': tick.nle + memory.bias_change - g,
             'gravity': g.copy(),
             'feedback': M @ (feedback - free),
             'null_space': M @ free,

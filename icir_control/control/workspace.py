@@ -20,7 +20,11 @@ from icir_control.control.kernels.memory import (
     as_placement,
     as_pose,
 )
-from icir_control.control.kernels.reference import follow_pose_path, rehearse
+from icir_control.control.kernels.reference import (
+    follow_pose_path,
+    place_joint_path,
+    rehearse,
+)
 from icir_control.control.kernels.structs import argument
 from icir_control.control.kernels.tick import run
 from icir_control.dynamics import Model
@@ -136,6 +140,11 @@ class Workspace:
         if not JIT_DISABLED:
             self.memory.follower = machine_code(follow_pose_path, *_types())
         _compiled(rehearse)
+
+    def prepare_to_place(self) -> None:
+        """Compile what places the tool on a joint path, unless it is."""
+        if not JIT_DISABLED:
+            self.memory.follower = machine_code(place_joint_path, *_types())
 
     def rehearse(self) -> None:
         """Run a motion along a pose path to its end without moving the arm; see the kernel."""

@@ -40,6 +40,11 @@ class JointKind(Enum):
         return _SIZES[self][1]
 
     @property
+    def lengths(self) -> int:
+        """How many of its first coordinates are lengths; the rest are angles, or a quaternion."""
+        return _LENGTHS.get(self, 0)
+
+    @property
     def has_quaternion(self) -> bool:
         """Whether the last four of its coordinates are a unit quaternion."""
         return self.nq > self.nv
@@ -61,7 +66,6 @@ _LENGTHS = {
     JointKind.PLANAR: 2,
     JointKind.FLOATING: 3,
 }
-"""How many of a kind's first coordinates are lengths; the rest are angles, or a quaternion."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,7 +125,7 @@ class Joint:
     def random(self, rng: np.random.Generator) -> Array:
         """Return coordinates (nq,) within the limits; without any, within +-1 m or +-pi."""
         reach = np.full(self.nq, np.pi)
-        reach[: _LENGTHS.get(self.kind, 0)] = 1.0
+        reach[: self.kind.lengths] = 1.0
         has_lower, has_upper = np.isfinite(self.lower), np.isfinite(self.upper)
         low = np.where(has_upper, self.upper - 2.0 * reach, -reach)
         low = np.where(has_lower, self.lower, low)

@@ -1,14 +1,23 @@
-"""What a plant does differently from its URDF: masses, losses, a payload, delay and noise."""
+"""What a plant does differently from its URDF: masses, losses, delay, sensors, integration."""
 
-from dataclasses import dataclass, fields, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
 
 import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
-from icir_control.parameter import parameter, parameters_of
+from icir_control.parameter import FloatArray, parameter, parameters_of
 
 LARGEST_DELAY = 3
+
+INTEGRATORS: Final = {
+    'euler': mujoco.mjtIntegrator.mjINT_EULER,
+    'rk4': mujoco.mjtIntegrator.mjINT_RK4,
+    'implicitfast': mujoco.mjtIntegrator.mjINT_IMPLICITFAST,
+}
+"""MuJoCo's integrators by name: semi-implicit Euler, Runge-Kutta, implicit in damping."""
 
 # A point mass is a sphere this small [m]: its own inertia, 4e-7 of its mass, disappears beside the
 # inertia that it adds about every joint.
@@ -28,14 +37,38 @@ class Plant:
     joint_friction: float = parameter(
         0.0, 'N m', 'Coulomb friction added at every joint', lower=0.0, running=False
     )
+    rotor_inertia: float = parameter(
+        0.0, 'kg m^2', 'of a rotor, added at every joint', lower=0.0, running=False
+    )
     payload_mass: float = parameter(
         0.0, 'kg', 'point mass at the end effector', lower=0.0, running=False
+    )
+    payload_offset: FloatArray = parameter(
+        [0.0, 0.0, 0.0],
+        'm',
+        'where the payload is, in the end-effector frame',
+        lower=-10.0,
+        upper=10.0,
+        length=3,
+        running=False,
+    )
+    position_noise: float = parameter(
+        0.0, 'rad', 'standard deviation of the measured position', lower=0.0, running=False
     )
     velocity_noise: float = parameter(
         0.0, 'rad/s', 'standard deviation of the measured velocity', lower=0.0, running=False
     )
     noise_seed: int = parameter(
         0, '', 'the same seed gives the same noise', lower=0, upper=2**31 - 1, running=False
+    )
+    encoder_bits: int = parameter(
+        0,
+        '',
+        'of the positions, 2^bits counts in a turn (or metre); the velocity is then the '
+        'difference of two readings over a control period; 0 for exact sensors',
+        lower=0,
+        upper=32,
+        running=False,
     )
     delay_steps: int = parameter(
         0,
@@ -44,6 +77,12 @@ class Plant:
         lower=0,
         upper=LARGEST_DELAY,
         running=False,
+    )
+    integrator: str = parameter(
+        'euler', '', "MuJoCo's, of the motion", choices=tuple(INTEGRATORS), running=False
+    )
+    substeps: int = parameter(
+        1, '', 'steps of the physics in a control period', lower=1, upper=100, running=False
     )
 
     def __post_init__(self) -> None:
@@ -57,19 +96,24 @@ class Plant:
             object.__setattr__(self, one.name, value)
 
     @property
-    def differences(self) -> dict[str, float]:
-        """The parameters that make this plant differ from its URDF, by name."""
+    def differences(self) -> dict[str, Any]:
+        """The parameters that make this plant differ from its URDF, by name.
+
+        A seed alone and the offset of no payload make no difference.
+        """
+        values = {one.name: getattr(self, one.name) for one in parameters_of(Plant).values()}
+        without_effect = {'noise_seed'} | ({'payload_offset'} if not self.payload_mass else set())
         return {
-            field.name: getattr(self, field.name)
-            for field in fields(self)
-            if field.name != 'noise_seed' and getattr(self, field.name) != field.default
+            name: value.tolist() if isinstance(value, np.ndarray) else value
+            for name, value in values.items()
+            if name not in without_effect and np.any(value != parameters_of(Plant)[name].default)
         }
 
 
 def compile_plant(
     spec: mujoco.MjSpec, plant: Plant, end_effector: str, *, lossless: bool = False
 ) -> mujoco.MjModel:
-    """Compile a scene with the plant's own masses, damping and friction.
+    """Compile a scene with the plant's own masses, losses and steps.
 
     Args:
         spec: The scene; a payload is added to it.
@@ -86,7 +130,7 @@ def compile_plant(
     inertias: NDArray[np.float64] = model.body_inertia[moving] * plant.mass_scale
     moving_names = [model.body(index).name for index in np.flatnonzero(moving)]
     if plant.payload_mass > 0.0:
-        _add_payload(spec.body(end_effector), plant.payload_mass)
+        _add_payload(spec.body(end_effector), plant.payload_mass, plant.payload_offset)
         model = spec.compile()
     indices = [model.body(name).id for name in moving_names]
     model.body_mass[indices] = masses
@@ -95,15 +139,24 @@ def compile_plant(
         model.dof_damping[:] = model.dof_frictionloss[:] = 0.0
     model.dof_damping[:] += plant.joint_damping
     model.dof_frictionloss[:] += plant.joint_friction
+    model.dof_armature[:] += plant.rotor_inertia
+    model.opt.integrator = INTEGRATORS[plant.integrator]
+    model.opt.timestep /= plant.substeps
     # Derived constants (subtree masses, the scale of constraints) follow the new values.
     mujoco.mj_setConst(model, mujoco.MjData(model))
     return model
 
 
-def _add_payload(parent: mujoco.MjsBody, mass: float) -> None:
+def _add_payload(parent: mujoco.MjsBody, mass: float, offset: FloatArray) -> None:
     sphere = 0.4 * mass * _PAYLOAD_RADIUS**2
     # Nameless, because a link of the robot may bear any name.
-    parent.add_body(mass=mass, inertia=[sphere, sphere, sphere], explicitinertial=True)
+    parent.add_body(
+        pos=offset,
+        ipos=[0.0, 0.0, 0.0],  # else MuJoCo takes `pos` for it
+        mass=mass,
+        inertia=[sphere, sphere, sphere],
+        explicitinertial=True,
+    )
 
 
 class Noise:
@@ -113,7 +166,7 @@ class Noise:
         values: (size,) the noise of the present step.
     """
 
-    def __init__(self, deviation: float, seed: int, size: int) -> None:
+    def __init__(self, deviation: float, seed: int | Sequence[int], size: int) -> None:
         """Make the noise of the first step.
 
         Args:
@@ -134,3 +187,49 @@ class Noise:
         """Go on to the next step."""
         self._random.standard_normal(out=self.values)
         self.values *= self._deviation
+
+
+class Sensors:
+    """What a plant's encoders and noise make of its state.
+
+    Attributes:
+        position: (nv,) as measured in the present step [rad or m].
+        velocity: (nv,) [rad/s or m/s].
+    """
+
+    def __init__(self, plant: Plant, turn: FloatArray, period: float) -> None:
+        """Start at zero; `restart` comes next.
+
+        Args:
+            plant: Its noise and its encoders.
+            turn: (nv,) what an encoder divides: 2 pi rad, or 1 m of a sliding joint.
+            period: Between two readings [s].
+        """
+        size, seed = len(turn), plant.noise_seed
+        self.position, self.velocity = np.zeros((2, size))
+        self._noise = Noise(plant.velocity_noise, seed, size)
+        self._position_noise = Noise(plant.position_noise, [seed, 1], size)
+        self._count = turn / 2**plant.encoder_bits if plant.encoder_bits else None
+        self._period = period
+
+    def restart(self, q: FloatArray, v: FloatArray) -> None:
+        """Measure the first state q, v (nv,), as if the arm had come there at v."""
+        self._noise.restart()
+        self._position_noise.restart()
+        self._read(q - self._period * v, v)
+        self._read(q, v)
+
+    def measure(self, q: FloatArray, v: FloatArray) -> None:
+        """Measure the state q, v (nv,) of the next step."""
+        self._noise.draw()
+        self._position_noise.draw()
+        self._read(q, v)
+
+    def _read(self, q: FloatArray, v: FloatArray) -> None:
+        position = q + self._position_noise.values
+        if self._count is not None:
+            position = np.round(position / self._count) * self._count
+            v = (position - self.position) / self._period
+        self.position[:] = position
+        self.velocity[:] = v
+        self.velocity += self._noise.values

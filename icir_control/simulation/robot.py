@@ -60,6 +60,13 @@ class Dynamics:
         mujoco.mj_mulM(self._model, self._data, self._product, self._data.qvel)
         return bias - rate * self._product[self._joints]
 
+    def frame_placement(self, q: NDArray[np.float64], body: int) -> NDArray[np.float64]:
+        """Return the (3, 4) rotation and position of a body's axes in the world."""
+        self._data.qpos[:] = q[self._inverse]
+        mujoco.mj_kinematics(self._model, self._data)
+        rotation = self._data.xmat[body].reshape(3, 3)
+        return np.column_stack([rotation, self._data.xpos[body]])
+
     def frame_jacobian(self, q: NDArray[np.float64], body: int) -> NDArray[np.float64]:
         """Return the (6, nv) Jacobian of a body's origin in world axes, linear rows first."""
         self._place(q)
@@ -88,6 +95,7 @@ class SimulatedRobot:
         end_effector_frame: The link of the tool.
         plant: How the robot departs from its URDF.
         timestep_ns: Length of a step [ns].
+        links: Names of the links.
         notes: What had to be left out or adapted, for the user to read.
         joint_damping: (nv,) of the URDF [N m s/rad; N s/m].
         joint_friction: (nv,) Coulomb friction of the URDF [N m; N].
@@ -143,9 +151,10 @@ class SimulatedRobot:
         self.notes += settle_floor(spec, nominal, self._initial[joints.inverse])
         self.model = compile_plant(spec, self.plant, end_effector_frame, lossless=lossless)
         self._links = {name: self.model.body(name).id for name in description.links}
+        self._nominal_bodies = {name: nominal.body(name).id for name in description.links}
+        self.links = tuple(description.links)
         self._nominal = Dynamics(nominal, joints.order)
         self._actual = Dynamics(self.model, joints.order)
-        self._end_effector = nominal.body(end_effector_frame).id
 
     def mass_matrix(self, q: ArrayLike) -> NDArray[np.float64]:
         """Return MuJoCo's M(q) of the URDF, before the plant's changes: (nv, nv)."""
@@ -157,7 +166,19 @@ class SimulatedRobot:
 
     def frame_jacobian(self, q: ArrayLike) -> NDArray[np.float64]:
         """Return MuJoCo's end-effector Jacobian in world axes: (6, nv), linear rows first."""
-        return self._nominal.frame_jacobian(self._joints.vector('q', q), self._end_effector)
+        return self._nominal.frame_jacobian(
+            self._joints.vector('q', q), self._nominal_bodies[self.end_effector_frame]
+        )
+
+    def frame_placement(self, q: ArrayLike, link: str = '') -> NDArray[np.float64]:
+        """Return MuJoCo's rotation and position of a link in the world, side by side: (3, 4).
+
+        Args:
+            q: (nv,) [rad or m].
+            link: Of the URDF; by default the end effector.
+        """
+        body = self._nominal_bodies[link or self.end_effector_frame]
+        return self._nominal.frame_placement(self._joints.vector('q', q), body)
 
     def _note_contacts(self, data: mujoco.MjData) -> None:
         """Note which parts touch in the initial configuration."""

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from icir_control.errors import DivergenceError, InvalidValueError, UnknownNameError
 from icir_control.simulation.joints import LARGEST_INPUT
-from icir_control.simulation.plant import Noise
+from icir_control.simulation.plant import Sensors
 from icir_control.simulation.robot import SimulatedRobot
 
 
@@ -111,8 +111,8 @@ _QUANTITIES = {_POSITION: 'position', _VELOCITY: 'velocity', _ACCELERATION: 'acc
 class World(SimulatedRobot):
     """A robot in MuJoCo, stepped by one control period at a time.
 
-    The integrator is MuJoCo's default, semi-implicit Euler: `v += dt ddq; q += dt v`, where joint
-    damping acts implicitly: (M + dt D) ddq = ....
+    Unless the plant says otherwise, the integrator is MuJoCo's default, semi-implicit Euler:
+    `v += dt ddq; q += dt v`, where joint damping acts implicitly: (M + dt D) ddq = ....
 
     Attributes:
         data: MuJoCo's state.
@@ -150,11 +150,15 @@ class World(SimulatedRobot):
         self._good_velocity = data.qvel.copy()
         self._is_prepared = False
         self._diverged: tuple[str, float, str] | None = None
-        plant, size = self.plant, len(self.joint_names)
+        plant = self.plant
         self._delayed: deque[NDArray[np.float64]] = deque()
-        self._noise = (
-            Noise(plant.velocity_noise, plant.noise_seed, size) if plant.velocity_noise else None
-        )
+        self._sensors = None
+        if plant.velocity_noise or plant.position_noise or plant.encoder_bits:
+            slides = self.model.jnt_type[self._order] == mujoco.mjtJoint.mjJNT_SLIDE
+            turn = np.where(slides, 1.0, 2.0 * np.pi)
+            self._sensors = Sensors(plant, turn, self.timestep_ns * 1e-9)
+        # Half a step of Runge-Kutta's cannot be prepared: MuJoCo would take Euler's in its place.
+        self._integrate = mujoco.mj_step if plant.integrator == 'rk4' else mujoco.mj_step2
 
     # --- state
 
@@ -167,8 +171,8 @@ class World(SimulatedRobot):
         """Fill arrays with the measured state; reading twice gives the same.
 
         Args:
-            position_out: (nv,) [rad or m].
-            velocity_out: (nv,) [rad/s or m/s], with the plant's noise.
+            position_out: (nv,) as the plant's sensors tell it [rad or m].
+            velocity_out: (nv,) the same [rad/s or m/s].
             effort_out: (nv,) what the motors gave in the last step, after the limits [N m or N].
         """
         order = self._order
@@ -176,8 +180,19 @@ class World(SimulatedRobot):
         self._qpos.take(order, out=position_out, mode='clip')
         self._qvel.take(order, out=velocity_out, mode='clip')
         self._qfrc_actuator.take(order, out=effort_out, mode='clip')
-        if self._noise is not None:
-            velocity_out += self._noise.values
+        if self._sensors is not None:
+            position_out[:] = self._sensors.position
+            velocity_out[:] = self._sensors.velocity
+
+    @property
+    def position(self) -> NDArray[np.float64]:
+        """(nv,) where the joints are, whatever the sensors tell [rad or m]."""
+        return self._qpos[self._order]
+
+    @property
+    def velocity(self) -> NDArray[np.float64]:
+        """(nv,) how they move, whatever the sensors tell [rad/s or m/s]."""
+        return self._qvel[self._order]
 
     def reset(
         self, configuration: ArrayLike | None = None, velocity: ArrayLike | None = None
@@ -209,8 +224,8 @@ class World(SimulatedRobot):
         if self.plant.delay_steps:
             holding = joints.bounded(self._actual.bias(q, v))
             self._delayed = deque([holding] * self.plant.delay_steps)
-        if self._noise is not None:
-            self._noise.restart()
+        if self._sensors is not None:
+            self._sensors.restart(q, v)
 
     # --- motion
 
@@ -237,17 +252,20 @@ class World(SimulatedRobot):
             self._delayed.append(torque.copy())
             torque = self._delayed.popleft()
         self._ctrl[:] = torque
-        if self._forces.active:
-            self._forces.apply()
-        mujoco.mj_step2(self.model, self.data)
+        for substep in range(self.plant.substeps):
+            if substep:
+                mujoco.mj_step1(self.model, self.data)
+            if self._forces.active:
+                self._forces.apply()
+            self._integrate(self.model, self.data)
         self._is_prepared = False
         warnings = self._warnings
         if warnings[_ACCELERATION] or warnings[_VELOCITY] or warnings[_POSITION]:
             self._diverge()
         self.steps += 1
         self.time_ns += self.timestep_ns
-        if self._noise is not None:
-            self._noise.draw()
+        if self._sensors is not None:
+            self._sensors.measure(self.position, self.velocity)
 
     def prepare(self) -> None:
         """Do what of the next step needs no torque: most of it; `step` does it where it is due.

@@ -7,16 +7,16 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
-from icir_control.app.closed_loop import model_of, shipped
+from icir_control.app.closed_loop import ClosedLoop, model_of, shipped
 from icir_control.app.demo.metrics import phase_metrics, replay, run_metrics, split
-from icir_control.app.demo.plan import PHASES, schedule_of
+from icir_control.app.demo.plan import CONTROLLER_CHANGES, PHASES, schedule_of
 from icir_control.app.demo.plots import write_plots
 from icir_control.app.demo.report import table_of, write_report, writing
 from icir_control.app.demo.run import record_run
 from icir_control.app.measurement import Metric, have_passed
 from icir_control.app.promises import Amount, measured, promises
 from icir_control.app.robot import DEFAULT_ROBOT, Robot
-from icir_control.control import Controller, ControllerConfig
+from icir_control.control import Controller, ControllerConfig, replaced
 from icir_control.nodes.process.stop_request import StopRequest
 
 _STARTING = 'starting (compiles the first time)'
@@ -43,7 +43,7 @@ def run_demo(output: Path, report: Path | None, amount: Amount | None) -> bool:
     urdf, parameters = shipped(DEFAULT_ROBOT)
     model = model_of(urdf)
     config = ControllerConfig.from_parameters(
-        {**parameters, 'schedule': schedule_of(PHASES)}, model
+        replaced(parameters, {**CONTROLLER_CHANGES, 'schedule': schedule_of(PHASES)}), model
     )
     with _progress(console) as show_time:
         run = record_run(Robot.of(), PHASES, config.arm, show_time)
@@ -51,7 +51,8 @@ def run_demo(output: Path, report: Path | None, amount: Amount | None) -> bool:
         series = replay(run.states, Controller(model, config))
         parts = split(series, PHASES, config)
         modes = {mode: phase_metrics(part) for mode, part in parts.items()}
-        whole = run_metrics(run, series)
+        world = ClosedLoop().world
+        whole = run_metrics(run, series, parts, config, world)
         with writing(output):
             files = write_plots(output, [*parts.values()], modes)
     console.print(table_of({**modes, 'run': whole}, 'mode'))

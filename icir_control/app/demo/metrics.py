@@ -8,7 +8,7 @@ Where a law tracks a path, the reference is that path itself, planned here once 
 state at the switch. How the controller followed its own plan in the run has no part in it.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +18,8 @@ from icir_control.app.demo.plan import Phase
 from icir_control.app.demo.run import Run
 from icir_control.app.measurement import Metric, TimeSeries, angle_between
 from icir_control.control import Controller, ControllerConfig, Law, Start
+from icir_control.control.laws import Joint
+from icir_control.simulation import World
 from icir_control.trajectory import JointTrajectory, SE3Trajectory
 
 
@@ -112,14 +114,32 @@ def phase_metrics(part: Part) -> list[Metric]:
     return [*metrics, Metric('peak_torque_fraction', float(share.max()), upper=1.0)]
 
 
-def run_metrics(run: Run, series: TimeSeries) -> list[Metric]:
+def run_metrics(
+    run: Run,
+    series: TimeSeries,
+    parts: Mapping[str, Part],
+    config: ControllerConfig,
+    world: World,
+) -> list[Metric]:
     """Return the metrics of the whole run: that no state is missing, and that the replay is it.
+
+    `replay_difference` shows that the run's commands are those of the same code. That they are
+    those of its equation shows `command_difference`: for the modes that go to a posture, with
+    MuJoCo's dynamics.
 
     Args:
         run: The run.
         series: Its states, as `replay` returns them.
+        parts: Of that series, by mode.
+        config: Of the run's controller.
+        world: With the arm; its dynamics.
     """
-    command = np.abs(series['torque'][:-1] - series['effort'][1:]).max()
+    replayed = np.abs(series['torque'][:-1] - series['effort'][1:]).max()
+    differences = [
+        command_difference(part, config, world)
+        for part in parts.values()
+        if isinstance(part.law, Joint) and not _is_lengthened(part)
+    ]
     published, reference = run.published_reference, np.nan
     if len(published):
         rows = np.searchsorted(series.time, published.time)
@@ -127,9 +147,48 @@ def run_metrics(run: Run, series: TimeSeries) -> list[Metric]:
         reference = np.linalg.norm(offset, axis=1).max()
     return [
         Metric('lost_states', run.lost, upper=0.0),
-        Metric('command_difference', float(command), 'N m', 1e-9),
+        Metric('replay_difference', float(replayed), 'N m', 1e-9),
+        Metric('command_difference', max(differences, default=np.nan), 'N m', 1e-6),
         Metric('reference_difference', float(reference), 'm', 1e-9),
     ]
+
+
+def command_difference(part: Part, config: ControllerConfig, world: World) -> float:
+    """Return how far the commands of a motion to a posture are from its equation at most [N m].
+
+    tau = M (a_r + kp (q_r - q) + kd (v_r - v)) + nle, where v_r and a_r are differences of a cubic
+    from where the arm was. M and nle are MuJoCo's, the cubic is written here once more.
+
+    Args:
+        part: In which a law `joint` ran.
+        config: Of the run's controller.
+        world: With the arm.
+    """
+    if not part.has_run():
+        return np.nan
+    rows, law, start = part.rows, part.law, part.rows['position'][0]
+    period = float(np.min(np.diff(rows.time)))
+    # A tick more at both ends, where the reference rests.
+    u = np.clip(np.arange(-1, len(rows) + 1) * period / law.duration, 0.0, 1.0)
+    path = start + np.outer(3.0 * u**2 - 2.0 * u**3, np.deg2rad(law.target_deg) - start)
+    steps = np.diff(path, axis=0) / period
+    kp, kd = config.joint_gains
+    q, v = rows['position'], rows['velocity']
+    ddq = np.diff(steps, axis=0) / period + kp * (path[1:-1] - q) + kd * (steps[:-1] - v)
+    torque = [
+        world.mass_matrix(q_k) @ ddq_k + world.bias(q_k, v_k)
+        for q_k, v_k, ddq_k in zip(q, v, ddq, strict=True)
+    ]
+    return float(np.abs(torque[:-1] - rows['effort'][1:]).max())
+
+
+def _is_lengthened(part: Part) -> bool:
+    """Return whether a motion took longer than its law says, for the sake of a limit."""
+    rows = part.rows
+    if len(rows) < 2:
+        return False  # it did not run
+    moving = len(rows) - np.count_nonzero(rows['at_rest'])
+    return bool(moving > part.law.duration / np.min(np.diff(rows.time)) + 1.0)
 
 
 def _with_references(part: TimeSeries, law: Law) -> TimeSeries:

@@ -1,6 +1,7 @@
 """What the demo does and when: every mode once, pushes where an arm should give way."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,8 +51,8 @@ class Phase:
     pushes: tuple[Push, ...] = ()
 
 
-# Down starts from home, jog holds where down has ended, and hold stops an arm that is pushed.
-# Float and hold are last, because the arm then rests where the push has moved it.
+# Down starts from home, jog takes its step from where down has ended, and hold stops an arm that
+# is pushed. Float and hold are last, because the arm then rests where the push has moved it.
 PHASES = (
     Phase('gravity', 0.0, 1.5),
     Phase('home', 1.5, 4.0),
@@ -67,6 +68,10 @@ PHASES = (
     Phase('float', 20.0, 21.5, (Push(20.5, 1.0, 0, 10.0),)),
     Phase('hold', 21.5, 23.0),
 )
+
+
+CONTROLLER_CHANGES: dict[str, Any] = {'modes.jog.translation': [0.0, 0.01, 0.01]}
+"""Parameters of the demo's controller that differ: jog takes a step [m], where it would stand."""
 
 
 def schedule_of(phases: tuple[Phase, ...]) -> list[str]:

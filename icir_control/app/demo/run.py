@@ -17,7 +17,7 @@ from rclpy.node import Node
 from rclpy.publisher import Publisher
 from rclpy.qos import QoSProfile
 
-from icir_control.app.demo.plan import Phase, Push, schedule_of
+from icir_control.app.demo.plan import CONTROLLER_CHANGES, Phase, Push, schedule_of
 from icir_control.app.measurement import TimeSeries
 from icir_control.app.processes import BRIDGE, CONTROLLER, Children, ros_arguments
 from icir_control.app.robot import Robot
@@ -164,8 +164,8 @@ def _record_once(
             wait_until(lambda: recorder.has_state and wrenches.get_subscription_count() > 0)
             _schedule_pushes(wrenches, pushes, arm.end_effector_frame)
             # Time stands still until the controller answers: no state of the run is missed.
-            schedule = {'schedule': schedule_of(phases)}
-            children.start(CONTROLLER, 'controller', ros_arguments(CONTROLLER, robot, schedule))
+            changes = {**CONTROLLER_CHANGES, 'schedule': schedule_of(phases)}
+            children.start(CONTROLLER, 'controller', ros_arguments(CONTROLLER, robot, changes))
             wait_until(lambda: recorder.time >= phases[-1].end)
         except IcirError as error:
             raise RunError('\n'.join([*output[-_SHOWN_LINES:], str(error)])) from error

@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 
 from icir_control.app.measurement import Metric
-from icir_control.app.promises import accuracy, compliance, goals, transitions
+from icir_control.app.promises import accuracy, compliance, goals, plants, transitions
 from icir_control.errors import IcirError
 
 
@@ -23,18 +23,24 @@ class Amount:
     Attributes:
         states: In which every two modes are switched.
         goals: That are reached.
+        targets: Poses that the arm can have, which are reached, by joints where need be.
         motions: Motions of 2 s while gains change.
+        combinations: Of deviations of the plant from its model.
     """
 
     states: int
     goals: int
+    targets: int
     motions: int
+    combinations: int
 
 
 AMOUNTS: Final = {
     'none': None,
-    'short': Amount(states=1, goals=24, motions=3),  # about half a minute
-    'full': Amount(states=4, goals=200, motions=30),  # as many as were promised
+    # less than a minute of computing
+    'short': Amount(states=1, goals=24, targets=60, motions=3, combinations=10),
+    # as many as were promised
+    'full': Amount(states=4, goals=200, targets=500, motions=30, combinations=50),
 }
 
 
@@ -44,22 +50,30 @@ Measure = Callable[[], Iterable[Metric]]
 
 def promises(amount: Amount) -> dict[str, Measure]:
     """Return all promises by their names, in the order in which they are shown."""
-    in_joint_space = accuracy.observer_in_joint_space
     return {
         'exact model': accuracy.exact_model,
+        'finer plants': accuracy.finer_plants,
         'late torque': accuracy.delayed,
-        'observer cubic': partial(in_joint_space, 25.0),
-        'observer quintic': partial(in_joint_space, 40.0, accuracy.QUINTIC),
-        'observer noise': partial(in_joint_space, 20.0, noise=accuracy.NOISE),
-        'observer down': accuracy.observer_in_task_space,
+        'observer home': partial(accuracy.observer, 'home', 1.5),
+        'observer noise': partial(accuracy.observer, 'home', 1.5, accuracy.NOISE),
+        'observer down': partial(accuracy.observer, 'down', 3.0),
+        'beside a pid': accuracy.beside_integral_action,
         'observer push': compliance.observer_under_push,
         'impedance': compliance.stiffness,
         'float': compliance.release,
+        'jog': accuracy.jog,
         'switches': partial(transitions.switches, amount.states),
         'goals': partial(goals.reached, amount.goals),
+        'reachable poses': partial(goals.reachable, amount.targets),
         'refused goals': goals.refused,
         'changing gains': partial(transitions.changing_gains, amount.motions),
         'seven joints': accuracy.null_space,
+        'other plants home': partial(
+            plants.beside_textbook, 'home', amount.combinations, plants.HOME_BOUNDS
+        ),
+        'other plants down': partial(
+            plants.beside_textbook, 'down', amount.combinations, plants.DOWN_BOUNDS
+        ),
     }
 
 

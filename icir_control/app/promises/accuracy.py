@@ -1,4 +1,8 @@
-"""How exactly the arm follows: exact models, late torque, wrong models, seven joints."""
+"""How exactly the arm follows: exact models, late torque, wrong models, seven joints.
+
+Errors are measured from outside: against a path that is computed here, at the plant's clock, with
+MuJoCo's pose of the tool.
+"""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -7,8 +11,12 @@ from typing import Any, Final
 import numpy as np
 
 from icir_control.app.closed_loop import HOME, ClosedLoop
-from icir_control.app.measurement import Metric
+from icir_control.app.measurement import Metric, angle_between
+from icir_control.app.promises.path import cubic, joint_motion_error, tool_motion_error
+from icir_control.app.promises.plants import DEVIATIONS, Outcome, ratio, shipped, textbook
+from icir_control.app.promises.textbook import KP
 from icir_control.simulation import Plant
+from icir_control.spatial import SE3, exp3
 
 FAST: Final = {'modes.down.translation': [0.2, 0.0, 0.0], 'modes.down.duration': 0.7}
 """A motion of the tool near the joints' speed limits."""
@@ -17,84 +25,149 @@ PLANTS: Final = {
     'mass': Plant(mass_scale=1.1),
     'damping': Plant(joint_damping=0.5),
     'friction': Plant(joint_friction=0.5),
-    'payload': Plant(payload_mass=1.0),
+    'payload_at_5_cm': Plant(payload_mass=1.0, payload_offset=np.array([0.05, 0.0, 0.0])),
+    'payload_at_10_cm': Plant(payload_mass=1.0, payload_offset=np.array([0.1, 0.0, 0.0])),
 }
-"""Plants that differ from their model."""
+"""Plants that differ from their model, in one way each."""
+
+ALL_ERRORS: Final = Plant(
+    mass_scale=1.1,
+    joint_damping=0.5,
+    joint_friction=1.0,
+    payload_mass=1.0,
+    payload_offset=np.array([0.05, 0.0, 0.0]),
+)
 
 GAIN: Final = 200.0  # 1/s
-NOISE: Final = 1e-4  # rad/s
-QUINTIC: Final = {'modes.home.profile': 'quintic', 'modes.home.duration': 2.41}
+NOISE: Final = 1e-2  # rad/s
+INTEGRAL: Final = 100.0 * KP  # 1/s^3
 HOME_7DOF: Final = np.radians([0.0, 15.0, 180.0, -130.0, 0.0, 55.0, 90.0])
 
 
 def exact_model() -> Iterator[Metric]:
     """Give the peak errors of three motions on a plant that is as the model says."""
-    yield Metric('home', ClosedLoop().go('home', 2.5).joint_error(), 'rad', 1e-12)
-    yield Metric('down', ClosedLoop(start=HOME).tool_error('down', 2.5)[0], 'm', 1e-10)
+    yield Metric('home', joint_motion_error(ClosedLoop(), 'home', 2.5, HOME), 'rad', 1e-12)
+    distance, turn = tool_motion_error(ClosedLoop(start=HOME), 'down', 2.5)
+    yield Metric('down', distance, 'm', 1e-10)
+    yield Metric('down_turn', turn, 'rad', 1e-9)
     fast = ClosedLoop(start=HOME, changes=FAST)
-    yield Metric('fast_down', fast.tool_error('down', 1.5)[0], 'm', 1e-9)
+    distance, _ = tool_motion_error(fast, 'down', 1.5, (0.2, 0.0, 0.0), 0.7)
+    yield Metric('fast_down', distance, 'm', 1e-9)
+
+
+def finer_plants() -> Iterator[Metric]:
+    """Give the same where the physics is integrated finer, by feed-forward for such a plant."""
+    for name, bound in (('rk4', 2e-7), ('five_substeps', 1e-6)):
+        plant, changes = Plant(**DEVIATIONS[name]), {'integration': 'sampled'}
+        yield Metric(f'{name}_home', shipped('home', plant, changes).error, 'rad', bound)
+        yield Metric(f'{name}_down', shipped('down', plant, changes).error, 'm', 3e-7)
 
 
 def delayed() -> Iterator[Metric]:
-    """Give the peak errors of two motions for each delay of the torque, with the predictor."""
+    """Give the peak errors of two motions for each delay of the torque, with the predictor.
+
+    From rest a path of acceleration a is a h^2 n (n + 1) / 2 ahead before the first torque of n
+    periods ago arrives: 2.4 urad and 0.075 um for n = 1. The bounds are twice and four times that.
+    The ratios are those to the errors without predictor.
+    """
     for steps in (1, 2, 3):
-        plant, changes = Plant(delay_steps=steps), {'predictor.delay_steps': steps}
-        loop = ClosedLoop(plant=plant, changes=changes)
-        joints = loop.go('home', 3.0).joint_error(late=steps)
-        yield Metric(f'home_{steps}_late', joints, 'rad', 5e-6)
-        loop = ClosedLoop(start=HOME, plant=plant, changes=changes)
-        loop.go('home', 0.5)
-        tool, _ = loop.tool_error('down', 2.5, late=steps)
-        yield Metric(f'down_{steps}_late', tool, 'm', 5e-6)
+        late = steps * (steps + 1) / 2
+        joints, tool = delayed_errors(steps, steps)
+        yield Metric(f'home_{steps}_late', joints, 'rad', 4.8e-6 * late)
+        yield Metric(f'down_{steps}_late', tool, 'm', 3e-7 * late)
+        without = delayed_errors(steps, 0)
+        yield Metric(f'home_{steps}_ratio', joints / without[0], upper=1.0)
+        yield Metric(f'down_{steps}_ratio', tool / without[1], upper=1.0)
 
 
-def home_ratio(
-    plant: Plant, changes: Mapping[str, Any] | None = None, noise: float = 0.0
-) -> float:
-    """Return how many times smaller the observer makes the peak joint error of `home`.
+def delayed_errors(
+    steps: int, predicted: int, more: Mapping[str, Any] | None = None
+) -> tuple[float, float]:
+    """Return how far `home` and `down` are from their paths at the clock's time at most.
 
     Args:
+        steps: Periods of delay.
+        predicted: Those that the controller predicts over.
+        more: Parameters of the controller that differ.
+
+    Returns:
+        Of a joint [rad] and of the tool [m].
+    """
+    plant = Plant(delay_steps=steps)
+    changes = {**(more or {}), 'predictor.delay_steps': predicted}
+    joints = joint_motion_error(ClosedLoop(plant=plant, changes=changes), 'home', 3.0, HOME)
+    loop = ClosedLoop(start=HOME, plant=plant, changes=changes)
+    loop.go('home', 0.5)
+    distance, _ = tool_motion_error(loop, 'down', 2.5)
+    return joints, distance
+
+
+def observer_ratio(mode: str, plant: Plant, gain: float | None = None) -> float:
+    """Return how many times smaller the observer makes the peak error of the same law.
+
+    Args:
+        mode: `home`, error of the joints, or `down`, error of the tool.
         plant: How the plant differs.
-        changes: Parameters of the controller.
+        gain: Of the observer [1/s]; by default the shipped one.
+    """
+    changes = {} if gain is None else {'observer.gain': gain}
+    return ratio(shipped(mode, plant, {'observer.gain': 0.0}), shipped(mode, plant, changes))
+
+
+def observer(mode: str, least: float, noise: float = 0.0) -> Iterator[Metric]:
+    """Give the ratios of `observer_ratio` for one error of the model at a time.
+
+    Args:
+        mode: `home` or `down`.
+        least: Each of them.
         noise: Of the measured velocities [rad/s].
     """
-    noisy = replace(plant, velocity_noise=noise)
-
-    def peak(gain: float) -> float:
-        loop = ClosedLoop(plant=noisy, changes={**(changes or {}), 'observer.gain': gain})
-        return loop.go('home', 3.0).joint_error()
-
-    return peak(0.0) / peak(GAIN)
-
-
-def tool_ratio(plant: Plant) -> float:
-    """Return the same for the peak distance in `down`, from an arm that is held at home."""
-
-    def peak(gain: float) -> float:
-        loop = observed(plant, gain)
-        loop.go('home', 2.5)
-        return loop.tool_error('down', 2.5)[0]
-
-    return peak(0.0) / peak(GAIN)
-
-
-def observed(plant: Plant, gain: float = GAIN) -> ClosedLoop:
-    """Return an arm at home that differs from its model, with an observer."""
-    return ClosedLoop(start=HOME, plant=plant, changes={'observer.gain': gain})
-
-
-def observer_in_joint_space(
-    least: float, changes: Mapping[str, Any] | None = None, noise: float = 0.0
-) -> Iterator[Metric]:
-    """Give the ratios of `home`, each at least the first argument; the others as `home_ratio`."""
     for name, plant in PLANTS.items():
-        yield Metric(f'{name}_ratio', home_ratio(plant, changes, noise), lower=least)
+        noisy = replace(plant, velocity_noise=noise)
+        yield Metric(f'{name}_ratio', observer_ratio(mode, noisy), lower=least)
 
 
-def observer_in_task_space() -> Iterator[Metric]:
-    """Give the ratios of `down`."""
-    for name, plant in PLANTS.items():
-        yield Metric(f'{name}_ratio', tool_ratio(plant), lower=3.0 if name == 'friction' else 10.0)
+def beside_integral_action() -> Iterator[Metric]:
+    """Give ratios of peak errors, shipped controller to a PID with ki = 100 kp.
+
+    The PID is the better one where it is stable. With a load off the axis alone it is not.
+    """
+
+    def compared(mode: str, plant: Plant) -> float:
+        pid = textbook(mode, plant, INTEGRAL)
+        return ratio(shipped(mode, plant), pid if pid.error < 0.5 else Outcome(np.inf, np.inf))
+
+    for noise, name in ((0.0, 'all_errors'), (NOISE, 'with_noise')):
+        plant = replace(ALL_ERRORS, velocity_noise=noise)
+        yield Metric(f'{name}_home', compared('home', plant), upper=10.0)
+        yield Metric(f'{name}_down', compared('down', plant), upper=250.0)
+    yield Metric('payload_home', compared('home', PLANTS['payload_at_5_cm']), upper=1.0)
+
+
+JOG: Final = (((0.0, 0.01, 0.0), 0.0), ((-0.01, 0.0, -0.01), 0.0), ((0.0, 0.0, 0.0), 0.09))
+"""Steps of the tool [m], and its turns about its own z [rad]."""
+
+
+def jog() -> Iterator[Metric]:
+    """Give how far the tool is off its steps, each half a second, on an exact plant."""
+    loop = ClosedLoop(start=HOME)
+    loop.go('jog', 0.1)
+    distances, turns, ways = [], [], []
+    pose = loop.world.frame_placement(HOME)
+    for way, turn in JOG:
+        R, p = pose[:, :3], pose[:, 3]
+        loop.controller.set_target_pose(SE3(R @ exp3([0.0, 0.0, turn]), p + way))
+        begin, log = loop.time, loop.run(600)
+        share = cubic(log.time - begin, 0.5)[0]
+        poses = np.array([loop.world.frame_placement(q) for q in log['position']])
+        distances.append(np.linalg.norm(poses[:, :, 3] - p - np.outer(share, way), axis=1).max())
+        expected = R @ np.array([exp3([0.0, 0.0, turn * part]) for part in share])
+        turns.append(angle_between(poses[:, :, :3], expected).max())
+        pose = poses[-1]
+        ways.append(np.linalg.norm(pose[:, 3] - p))
+    yield Metric('distance', float(max(distances)), 'm', 1e-10)
+    yield Metric('turn', float(max(turns)), 'rad', 1e-9)
+    yield Metric('way', float(sum(ways)), 'm', 0.0242, 0.0241)
 
 
 def null_space() -> Iterator[Metric]:

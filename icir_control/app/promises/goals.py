@@ -6,13 +6,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from icir_control.app.closed_loop import HOME, READY, ClosedLoop
-from icir_control.app.measurement import Array, Metric
+from icir_control.app.measurement import Array, Metric, angle_between
 from icir_control.errors import RefusedError
 from icir_control.spatial import SE3, exp3
 
 _NEAR = 0.02  # smallest singular value of an arm near a singularity
 _SHORTEST, _LONGEST = 2.0, 20.0  # s that a motion takes
 _SETTLING = 0.3  # s
+_OFF_LIMITS, _OFF_FLOOR = np.radians(5.0), 0.05  # rad, m
 _SHOULDER = np.array([0.0, 0.0, 0.28])  # m
 
 
@@ -72,6 +73,41 @@ def reached(count: int, seed: int = 1) -> Iterator[Metric]:
     yield Metric('last_distance', float(distance), 'm', 1e-5)
     yield Metric('last_speed_share', float(last_speed), upper=1e-3)
     yield Metric('speed_share', float(speed), upper=1.05)
+
+
+def reachable(count: int, seed: int = 4) -> Iterator[Metric]:
+    """Give how the poses are reached that an arm can have, half of them with seven joints.
+
+    They are those of random postures off the position limits and clear of the floor, and of the
+    arm itself. On the way, and in the posture that is found, the arm passes through both: no law
+    knows of them.
+
+    Args:
+        count: How many.
+        seed: Of the random postures.
+    """
+    distances, turns, speeds = [], [], []
+    for robot in ('gen3_6dof', 'gen3_7dof'):
+        rng = np.random.default_rng(seed)
+        loop = ClosedLoop(robot, start=np.zeros(int(robot[5])), changes={'modes.down.path': 'any'})
+        loop.go('home', 5.0)
+        home = loop.q.copy()
+        poses = [_reachable_pose(loop, rng) for _ in range(count // 2)]
+        loop.world.model.geom_contype[:] = loop.world.model.geom_conaffinity[:] = 0
+        for goal in poses:
+            loop.restart(home)
+            loop.go('down', 1e-3)
+            try:
+                loop.controller.set_target_pose(goal)
+            except RefusedError:
+                continue
+            speeds.append(_run_to(loop, goal))
+            distances.append(np.linalg.norm(loop.placement.translation - goal.translation))
+            turns.append(angle_between(loop.placement.rotation, goal.rotation))
+    yield Metric('reached', len(distances), upper=count, lower=count)
+    yield Metric('last_distance', float(np.max(distances)), 'm', 1e-4)
+    yield Metric('last_turn', float(np.max(turns)), 'rad', 1e-4)
+    yield Metric('speed_share', float(np.max(speeds)), upper=1.05)
 
 
 def refused(count: int = 100) -> Iterator[Metric]:
@@ -134,6 +170,29 @@ def _has_arrived(loop: ClosedLoop, goal: SE3) -> bool:
     if np.abs(controller.velocity_reference).max() >= 1e-6:
         return False
     return bool(np.abs(controller.reference_pose.translation - goal.translation).max() < 1e-6)
+
+
+def _run_to(loop: ClosedLoop, goal: SE3) -> Array:
+    """Run until the reference rests at a goal; return the greatest share of a speed limit."""
+    speed_share, end = np.zeros(()), loop.time + _LONGEST
+    while loop.time < end:
+        loop.step()
+        speed_share = np.maximum(speed_share, np.max(np.abs(loop.v) / loop.model.velocity_limit))
+        if _has_arrived(loop, goal):
+            end = min(end, loop.time + _SETTLING)
+    return speed_share
+
+
+def _reachable_pose(loop: ClosedLoop, rng: np.random.Generator) -> SE3:
+    """The pose in a posture that is 5 degrees off the limits and touches nothing."""
+    lower, upper = loop.model.lower_position_limit, loop.model.upper_position_limit
+    lower = np.where(np.isfinite(lower), lower, -np.pi) + _OFF_LIMITS
+    upper = np.where(np.isfinite(upper), upper, np.pi) - _OFF_LIMITS
+    while True:
+        loop.world.reset(rng.uniform(lower, upper))
+        loop.world.read(loop.q, loop.v, np.empty_like(loop.q))
+        if not loop.touches and loop.placement.translation[2] > _OFF_FLOOR:
+            return loop.placement
 
 
 def _goal(loop: ClosedLoop, rng: np.random.Generator, *, singular: bool) -> SE3:

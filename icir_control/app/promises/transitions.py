@@ -18,6 +18,12 @@ PAIRS: Final = tuple(product(MODES, MODES))
 STEP_SHARE: Final = 0.5
 """Of the effort limit: the stated bound of the change of torque per tick, 19.5 and 4.5 N m."""
 
+HARD_STEP_SHARE: Final = 7.0
+"""The same in states that are singular, at position limits or beyond speed limits.
+
+What is asked for there is more than the motors have; what they get is within their limits.
+"""
+
 TORQUE_RATE: Final = 100.0
 """[N m/s] For the limiter, 0.1 N m in a tick: far below what a switch would take."""
 
@@ -49,13 +55,16 @@ class TooFewStatesError(IcirError):
     """A pair of modes can hardly ever be switched."""
 
 
-def switched(loop: ClosedLoop, pair: tuple[str, str], count: int) -> Iterator[TimeSeries]:
+def switched(
+    loop: ClosedLoop, pair: tuple[str, str], count: int, *, hard: bool = False
+) -> Iterator[TimeSeries]:
     """Yield the ticks about a number of switches, always the same for the same pair.
 
     Args:
         loop: The arm.
         pair: The mode that runs, and the one that is switched to.
         count: In how many states.
+        hard: Whether the states may be singular, at the position limits, and too fast.
 
     Yields:
         The log from the last tick before the switch on.
@@ -69,7 +78,7 @@ def switched(loop: ClosedLoop, pair: tuple[str, str], count: int) -> Iterator[Ti
     for _ in range(_MOST_TRIES * count):
         if found == count:
             return
-        if not _reach_state(loop, first, rng):
+        if not _reach_state(loop, first, rng, hard=hard):
             continue
         try:
             loop.controller.select(second)
@@ -83,9 +92,12 @@ def switched(loop: ClosedLoop, pair: tuple[str, str], count: int) -> Iterator[Ti
     raise TooFewStatesError(f'{pair}: only {found} of {count} states can be switched in')
 
 
-def step_share(loop: ClosedLoop, pair: tuple[str, str], count: int) -> float:
+def step_share(
+    loop: ClosedLoop, pair: tuple[str, str], count: int, *, hard: bool = False
+) -> float:
     """Return the greatest change of torque in a tick, before limits, as a share of the limit."""
-    steps = [np.diff(log['torque_unsaturated'], axis=0) for log in switched(loop, pair, count)]
+    logs = switched(loop, pair, count, hard=hard)
+    steps = [np.diff(log['torque_unsaturated'], axis=0) for log in logs]
     return float(np.max(np.abs(steps) / loop.model.effort_limit))
 
 
@@ -110,6 +122,8 @@ def switches(states: int) -> Iterator[Metric]:
     loop = ClosedLoop(start=HOME)
     worst = np.max([step_share(loop, pair, states) for pair in PAIRS])
     yield Metric('torque_step_share', float(worst), upper=STEP_SHARE)
+    worst = np.max([step_share(loop, pair, states, hard=True) for pair in PAIRS])
+    yield Metric('hard_states_share', float(worst), upper=HARD_STEP_SHARE)
     loop = limited_loop()
     effort, rate = np.max([limited_shares(loop, pair, 1) for pair in PAIRS], axis=0)
     yield Metric('limited_torque_share', float(effort), upper=1.0)
@@ -175,27 +189,35 @@ def changing_gains(motions: int) -> Iterator[Metric]:
     yield Metric('rate_limited_ticks', limited, upper=0.0)
 
 
-def _reach_state(loop: ClosedLoop, mode: str, rng: np.random.Generator) -> bool:
+def _reach_state(loop: ClosedLoop, mode: str, rng: np.random.Generator, *, hard: bool) -> bool:
     """Run a mode from a random state for a random time; return whether a switch may follow."""
-    loop.restart(*_random_state(loop, rng))
+    loop.restart(*_random_state(loop, rng, hard=hard))
     try:
         loop.controller.select(mode)
     except RefusedError:
         return False
     loop.run(int(rng.integers(20, 600)))
+    if hard:
+        return not loop.touches
     slow = (np.abs(loop.v) <= loop.model.velocity_limit).all()
     regular = loop.controller.smallest_singular_value > 0.05
     return bool(slow and regular and not loop.touches)
 
 
-def _random_state(loop: ClosedLoop, rng: np.random.Generator) -> tuple[Array, Array]:
-    """A posture within the limits, above the floor and not singular, at up to the speed limits."""
+def _random_state(
+    loop: ClosedLoop, rng: np.random.Generator, *, hard: bool
+) -> tuple[Array, Array]:
+    """A posture within the limits, above the floor, at up to the speed limits.
+
+    Unless it may be a hard one it is well within the limits and not singular.
+    """
     model, arm = loop.model, loop.controller.config.arm
-    lower = np.maximum(model.lower_position_limit, -2.5) + 0.3
-    upper = np.minimum(model.upper_position_limit, 2.5) - 0.3
+    margin, least = (0.0, 0.0) if hard else (0.3, 0.05)
+    lower = np.maximum(model.lower_position_limit, -2.5) + margin
+    upper = np.minimum(model.upper_position_limit, 2.5) - margin
     while True:
         q = rng.uniform(lower, upper)
-        if arm.smallest_singular_value(q) > 0.05 and arm.placement(q).translation[2] > 0.2:
+        if arm.smallest_singular_value(q) >= least and arm.placement(q).translation[2] > 0.2:
             return q, rng.uniform(-1.0, 1.0, model.nv) * model.velocity_limit
 
 

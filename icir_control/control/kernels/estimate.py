@@ -12,6 +12,7 @@ from icir_control.control.kernels.linear import (
     clear,
     copy,
     copy_matrix,
+    shown_inertia,
 )
 from icir_control.control.kernels.structs import Struct
 from icir_control.dynamics.kernels import mass_matrix_of, nle_of, terms
@@ -25,6 +26,30 @@ TAKE_OVER_TIME = 0.02
 REST_SPEED = 0.002
 """[rad/s or m/s] Of every joint, below which friction and damping do not count."""
 
+ESTIMATE_NOISE = 1.0
+"""[rad/s^2 or m/s^2] That the noise of the velocity may bring into an estimate, over inertia."""
+
+LARGEST_SHARE = 0.75
+"""Of the effort limit that an estimate may reach."""
+
+SWING = 0.03
+"""Share of the effort limit by which an estimate passes its own mean when it oscillates."""
+
+MEAN_TIME = 0.3
+"""[s] Of that mean."""
+
+NOISE_TIME = 0.1
+"""[s] Over which the noise of the measured velocity is averaged."""
+
+SMOOTH = 0.5
+"""[rad/s^2 or m/s^2] Change of the velocity that the model need not explain, in the filter."""
+
+INERTIA_TICKS = 8
+"""After so many the inertia that the joints show is found again; it changes slowly."""
+
+TRUST_TIME = 5.0
+"""[s] In which an observer that has backed off trusts the plant again."""
+
 
 @part
 def observe(memory: Struct, tick: Struct) -> None:
@@ -34,6 +59,15 @@ def observe(memory: Struct, tick: Struct) -> None:
     with the gain K of a first-order lag: r += K h (d - r). This is the generalised momentum
     observer (De Luca & Mattone 2003) in the form that a step of semi-implicit Euler takes, so
     that no derivative of M is needed.
+
+    Cancelled, r takes an inertia that the model lacks out of the loop, but a lag later: a joint
+    of rho times its modelled inertia m under kp = w^2, kd = 2 w then has the characteristic
+    polynomial rho s^3 + (K + 2 w) s^2 + (2 w K + w^2) s + w^2 K. By Routh's criterion it is stable
+    for every K while rho < 9, and for K < 2 w / (rho - 5) at the least. The gain of each joint is
+    therefore at most 2 w / (rho - 1) with the greatest rho that is declared: `observer_rate` times
+    m, the inertia 1 / (M^-1)_ii that the joint shows while the others are free. Where the velocity
+    is noisy, d is so by sigma_v / h, and r by sigma_v sqrt(K / h). Where an estimate oscillates
+    all the same, its gain is halved at every swing, and comes back slowly.
 
     A law that tracks cancels r. One that yields goes back to the estimate at the last time the
     arm was held at rest, which is weight: friction and damping, seen in motion, would push an arm
@@ -45,18 +79,25 @@ def observe(memory: Struct, tick: Struct) -> None:
     """
     h, v = tick.period, tick.v
     r, compensation, at_rest = memory.disturbance, memory.compensation, memory.disturbance_at_rest
-    share = min(memory.observer_gain * h, 1.0)
+    gain, shown, rate = memory.observer_gain, memory.shown_inertia, memory.observer_rate
+    limit, trust = memory.effort_limit, memory.observer_trust
     fade = min(h / FADE_TIME, 1.0)
     left = 1.0 - min(h / TAKE_OVER_TIME, 1.0)
-    if share == 0.0:
+    if gain == 0.0:
         clear(r)
         clear(at_rest)
     fastest = 0.0
     for i in range(v.shape[0]):
         excess = compensation[i] - r[i]
-        if memory.observing and share > 0.0:
+        if memory.observing and gain > 0.0:
+            # What is not cancelled is no part of the loop.
+            stable = min(gain, rate[i] * shown[i]) if memory.tracks else gain
+            quiet = h * ESTIMATE_NOISE**2 / (max(memory.velocity_noise[i], 0.0) + 1e-30)
+            share = min(trust[i] * min(stable, quiet) * h, 1.0)
             r[i] += share * (_unexplained(memory, v, h, i) - r[i])
-        if memory.tracks and share > 0.0:
+            r[i] = min(max(r[i], -LARGEST_SHARE * limit[i]), LARGEST_SHARE * limit[i])
+            _back_off(memory, i, h)
+        if memory.tracks and gain > 0.0:
             compensation[i] = r[i] + left * excess
         else:
             compensation[i] += fade * (at_rest[i] - compensation[i])
@@ -66,21 +107,110 @@ def observe(memory: Struct, tick: Struct) -> None:
 
 
 @part
+def _back_off(memory: Struct, i: int, h: float) -> None:
+    """Halve the trust in the estimate of joint i when it swings to the other side of its mean."""
+    trust, mean, side = memory.observer_trust, memory.disturbance_mean, memory.disturbance_side
+    mean[i] += h / MEAN_TIME * (memory.disturbance[i] - mean[i])
+    trust[i] += h / TRUST_TIME * (1.0 - trust[i])
+    swing = SWING * memory.effort_limit[i]
+    beyond = memory.disturbance[i] - mean[i]
+    if beyond > swing or beyond < -swing:
+        now = 1.0 if beyond > 0.0 else -1.0
+        if side[i] * now < 0.0:
+            trust[i] *= 0.5
+        side[i] = now
+
+
+@part
 def _unexplained(memory: Struct, v: np.ndarray, h: float, i: int) -> float:
     """Return the torque on joint i in the last period that the model does not explain, d_i."""
     M, v_before = memory.measured_M, memory.measured_v
     momentum = 0.0
     for j in range(v.shape[0]):
         momentum += M[i, j] * (v[j] - v_before[j])
-    return momentum / h + memory.measured_nle[i] - memory.torque_applied[i]
+    bias = memory.measured_nle[i] + memory.bias_change[i]
+    return momentum / h + bias - memory.torque_applied[i]
 
 
 @kernel
-def remember(memory: Struct, M: np.ndarray, nle: np.ndarray, v: np.ndarray) -> None:
-    """Keep what `observe` needs of this tick's measured state."""
+def remember(memory: Struct, M: np.ndarray, nle: np.ndarray, tick: Struct) -> None:
+    """Keep what `observe` needs of this tick's measured state, and learn from it."""
+    h, q, v = tick.period, tick.q, tick.v
+    q_before, v_before = memory.measured_q, memory.measured_v
+    if memory.observing:
+        _learn_noise(memory, q, v, h)
+        _learn_integration(memory, q, v, h)
+    else:
+        clear(memory.velocity_change)
+        clear(memory.second_difference)
+        copy(v, memory.filtered_velocity)
+        copy(q, memory.filtered_position)
     copy_matrix(M, memory.measured_M)
     copy(nle, memory.measured_nle)
-    copy(v, memory.measured_v)
+    copy(q, q_before)
+    copy(v, v_before)
+    if memory.ticks % INERTIA_TICKS == 0:
+        shown_inertia(M, memory.shown_inertia)
+    memory.ticks += 1
+
+
+@part
+def _learn_integration(memory: Struct, q: np.ndarray, v: np.ndarray, h: float) -> None:
+    """Learn from the last period how the plant integrates, `euler_share` = s.
+
+    2 (q' - q) / h - (v + v') = s (v' - v): 1 for semi-implicit Euler, also where the velocity is
+    measured as a difference of positions, 0 for a continuous plant. By recursive least squares,
+    whose noise is that of its own residual, from velocities that change smoothly: noise on v' - v
+    would make every plant look continuous.
+    """
+    q_before, v_before = memory.measured_q, memory.measured_v
+    share, variance, noise = memory.euler_share, memory.euler_variance, memory.euler_noise
+    n = q.shape[0]
+    residual = 0.0
+    for i in range(n):
+        x = memory.velocity_change[i]
+        noisy = x * x <= 100.0 * memory.velocity_noise[i]
+        if noisy or abs(memory.second_difference[i]) > 0.1 * abs(x):
+            continue
+        y = 2.0 * (q[i] - q_before[i]) / h - (v[i] + v_before[i])
+        gain = variance * x / (noise + 1e-24 + variance * x * x)
+        share += gain * (y - share * x)
+        variance *= 1.0 - gain * x
+        left = y - share * x
+        residual += left * left / n
+    memory.euler_share = min(max(share, 0.0), 1.0)
+    memory.euler_variance = variance
+    memory.euler_noise += h / NOISE_TIME * (residual - memory.euler_noise)
+
+
+@part
+def _learn_noise(memory: Struct, q: np.ndarray, v: np.ndarray, h: float) -> None:
+    """Bring the noise of the velocity, and the state without it, to this tick.
+
+    White noise makes two second differences in a row differ in sign, -4 sigma^2 in the mean, and a
+    push does not. The filter is Kalman's for a velocity that follows the commanded acceleration
+    up to `SMOOTH`. Without noise it is the measured velocity.
+    """
+    noise, change, filtered = (
+        memory.velocity_noise,
+        memory.velocity_change,
+        memory.filtered_velocity,
+    )
+    second_before, position = memory.second_difference, memory.filtered_position
+    v_before, ddq = memory.measured_v, memory.acceleration
+    for i in range(v.shape[0]):
+        second = v[i] - v_before[i] - change[i]
+        change[i] = v[i] - v_before[i]
+        noise[i] += h / NOISE_TIME * (-0.25 * second * second_before[i] - noise[i])
+        second_before[i] = second
+        q_over_r = (h * SMOOTH) ** 2 / (max(noise[i], 0.0) + 1e-30)
+        gain = 0.5 * (np.sqrt(q_over_r * q_over_r + 4.0 * q_over_r) - q_over_r)
+        if q_over_r > 1e8:
+            gain = 1.0
+        expected = filtered[i] + h * ddq[i]
+        filtered[i] = expected + gain * (v[i] - expected)
+        expected = position[i] + h * filtered[i]
+        position[i] = expected + gain * (q[i] - expected)
 
 
 @part
@@ -95,7 +225,7 @@ def predict(dynamics: np.ndarray, memory: Struct, tick: Struct) -> None:
     for k in range(memory.delay):
         terms(dynamics, tick.q, tick.v)
         if k == 0:
-            remember(memory, mass_matrix_of(dynamics), nle_of(dynamics), tick.v)
+            remember(memory, mass_matrix_of(dynamics), nle_of(dynamics), tick)
         step_plant(dynamics, memory, tick, memory.delayed_torque[k])
 
 
@@ -106,7 +236,7 @@ def step_plant(dynamics: np.ndarray, memory: Struct, tick: Struct, torque: np.nd
     q, v, compensation = tick.q, tick.v, memory.compensation
     ddq, L = np.empty_like(torque), np.empty((torque.shape[0], torque.shape[0]))
     for i in range(torque.shape[0]):
-        ddq[i] = torque[i] - nle[i] + compensation[i]
+        ddq[i] = torque[i] - nle[i] - memory.bias_change[i] + compensation[i]
     copy_matrix(M, L)
     cholesky(L)
     cholesky_solve(L, ddq)

@@ -144,6 +144,31 @@ def inverse_inertia_rows(M: np.ndarray, J: np.ndarray, rows: np.ndarray) -> None
 
 
 @kernel
+def shown_inertia(M: np.ndarray, inertia: np.ndarray) -> None:
+    """Write 1 / (M^-1)_ii, the inertia of each joint while the others are free.
+
+    With M = L L^T it is 1 / |L^-1 e_i|^2.
+
+    Args:
+        M: (n, n) inertia matrix.
+        inertia: (n,) out.
+    """
+    n = M.shape[0]
+    L, y = np.empty_like(M), np.empty(n)
+    copy_matrix(M, L)
+    cholesky(L)
+    for i in range(n):
+        square = 0.0
+        for j in range(i, n):
+            total = 1.0 if i == j else 0.0
+            for k in range(i, j):
+                total -= L[j, k] * y[k]
+            y[j] = total / L[j, j]
+            square += y[j] * y[j]
+        inertia[i] = 1.0 / square
+
+
+@kernel
 def symmetric_eigen(A: np.ndarray, V: np.ndarray) -> None:
     """Replace a symmetric matrix by one with its eigenvalues on the diagonal (Jacobi, cyclic).
 

@@ -6,7 +6,7 @@ from icir_control.control.kernels.structs import JOINTS as n
 from icir_control.control.kernels.structs import Layout
 from icir_control.spatial import SE3
 
-TICK, PREPARE, SENSE, ACTUATE, ADVANCE, STEP = range(6)
+TICK, PREPARE, SENSE, ACTUATE, ADVANCE, STEP, BRAKE = range(7)
 """What a call of the compiled function does; see `kernels.tick.run`."""
 
 NO_PATH, JOINT_PATH, POSE_PATH = range(3)
@@ -42,7 +42,8 @@ TICK_LAYOUT = Layout(
         'joint_kd': (n,),
         'jacobian': (6, n),
         'M': (n, n),
-    }
+    },
+    ('on_joint_path',),
 )
 """What a law sees; `icir_control.control.law.Tick` says what each field is."""
 
@@ -73,7 +74,7 @@ MEMORY_LAYOUT = Layout(
         'reference_direction': (6,),
         'lowest': (n,),
         'highest': (n,),
-        'outcome': (6,),
+        'outcome': (8,),
         # Limits of the arm.
         'position_margin': (),
         'effort_limit': (n,),
@@ -84,23 +85,51 @@ MEMORY_LAYOUT = Layout(
         'upper_position_limit': (n,),
         # What the model does not know.
         'observer_gain': (),
+        'observer_rate': (n,),
+        'observer_trust': (n,),
+        'shown_inertia': (n,),
+        'disturbance_mean': (n,),
+        'disturbance_side': (n,),
         'disturbance': (n,),
         'compensation': (n,),
         'disturbance_at_rest': (n,),
         'measured_M': (n, n),
         'measured_nle': (n,),
+        'measured_q': (n,),
         'measured_v': (n,),
+        'bias_change': (n,),
+        # How the plant integrates, and the noise of the velocity.
+        'euler_share': (),
+        'euler_variance': (),
+        'euler_noise': (),
+        'velocity_noise': (n,),
+        'velocity_change': (n,),
+        'second_difference': (n,),
+        'filtered_velocity': (n,),
+        'filtered_position': (n,),
         'torque_applied': (n,),
         'delayed_torque': (LONGEST_DELAY, n),
+        # The watchdog's bounds, and how long they have been exceeded.
+        'largest_speed': (),
+        'largest_error': (),
+        'beyond_time': (),
+        'saturation_time': (),
+        'time_beyond': (),
+        'time_saturated': (),
         # The answer.
         'singular_direction': (6,),
         'effort_share': (),
         'acceleration': (n,),
+        'drag': (),
+        'torque_base': (n,),
         'torque_unsaturated': (n,),
         'torque': (n,),
     },
     (
         'operation',
+        'alarm',
+        'ticks',
+        'prepared',
         'frame',
         'path',
         'joints_follow',

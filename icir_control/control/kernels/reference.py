@@ -4,6 +4,10 @@ The plant steps by v' = v + h a, q' = q + h v' (semi-implicit Euler). An arm tha
 through q_k at every tick therefore needs v_k = (q_k - q_{k-1}) / h, which is not the derivative
 of the path but its difference, and a_k = (q_{k+1} - 2 q_k + q_{k-1}) / h^2. With these the
 tracking error of an exact model is round-off; with the derivatives it is of order h.
+
+A continuous plant under a torque that is held for h has v_k = q'(t_k) instead, and the mean
+acceleration of the period, a_k = (v_{k+1} - v_k) / h. `euler_share` blends the two: 1 and 0, and
+1 / m for a plant that takes m Euler steps in a period.
 """
 
 import numpy as np
@@ -16,13 +20,24 @@ from icir_control.control.kernels.linear import (
     copy,
     smallest_singular_value,
 )
-from icir_control.control.kernels.memory import NO_PATH, POSE_PATH
+from icir_control.control.kernels.memory import JOINT_PATH, NO_PATH, POSE_PATH
 from icir_control.control.kernels.structs import Struct
 from icir_control.control.kernels.task_space import pose_error
-from icir_control.dynamics.kernels import placement_terms
+from icir_control.dynamics.kernels import (
+    gravity_of,
+    mass_matrix_of,
+    nle_of,
+    placement_terms,
+    terms,
+)
 from icir_control.scratch import scratch_matrix, scratch_vector
 from icir_control.spatial.kernels import mat_mat_t, mat_t_vec, mat_vec
-from icir_control.trajectory.kernels import polynomial_at, pose_at, pose_rates_at
+from icir_control.trajectory.kernels import (
+    polynomial_at,
+    polynomial_rates_at,
+    pose_at,
+    pose_rates_at,
+)
 
 NEWTON_STEPS = 2
 """Of the inverse kinematics in a period; from the last solution the second reaches round-off."""
@@ -41,6 +56,12 @@ WAITING_DISTANCE = 0.02
 
 REACH = 0.05
 """[m, rad] A longer way back to the path is taken as this long."""
+
+TORQUE_SHARE = 0.9
+"""Of the effort limits that a planned motion may take; feedback has the rest."""
+
+WEIGHT_SHARE = 0.05
+"""Of the effort limit that the weight must leave of that for a slower motion to be of use."""
 
 OUTSIDE, STUCK, ARRIVED = range(3)
 """How a rehearsal ends: past a position limit, at rest elsewhere, at the goal."""
@@ -215,14 +236,50 @@ def _adapt_rate(memory: Struct, tick: Struct) -> None:
     ramp_rate(memory, wanted, tick.period)
 
 
+def place_joint_path(dynamics: np.ndarray, memory: Struct, tick: Struct) -> None:
+    """Write the tool's pose, twist and acceleration on a joint path; called by `place`.
+
+    The acceleration is the difference of two twists, a period apart.
+    """
+    n, h, nu = tick.q.shape[0], tick.period, tick.twist_reference
+    a, pose, J = tick.frame_acceleration_reference, tick.pose_reference, np.empty((6, n))
+    q, q_before, q_after = tick.position_reference, memory.q_before, memory.q_after
+    turned = np.empty(6)
+    for now in range(2):  # one period ahead, then now
+        end, begin = (q, q_before) if now else (q_after, q)
+        placement_terms(dynamics, end, memory.frame, pose, J)
+        for i in range(6):
+            nu[i] = 0.0
+            for j in range(n):
+                nu[i] += J[i, j] * (end[j] - begin[j]) / h
+        if now:
+            for k in range(0, 6, 3):
+                for i in range(3):
+                    along = 0.0
+                    for j in range(3):
+                        along += pose[j, i] * turned[k + j]
+                    a[k + i] = (along - nu[k + i]) / h
+        else:
+            for k in range(0, 6, 3):
+                for i in range(3):
+                    turned[k + i] = 0.0
+                    for j in range(3):
+                        turned[k + i] += pose[i, j] * nu[k + j]
+
+
 if JIT_DISABLED:
-    follow = follow_pose_path
+    follow, place = follow_pose_path, place_joint_path
 else:
     from icir_control.control.kernels.struct_types import call_follower
 
     @part
     def follow(dynamics: np.ndarray, memory: Struct, tick: Struct) -> None:
         """Do what `follow_pose_path` does, which is compiled by itself."""
+        call_follower(memory.follower, dynamics, memory, tick)
+
+    @part
+    def place(dynamics: np.ndarray, memory: Struct, tick: Struct) -> None:
+        """Do what `place_joint_path` does, which is compiled by itself."""
         call_follower(memory.follower, dynamics, memory, tick)
 
 
@@ -235,7 +292,8 @@ def rehearse(dynamics: np.ndarray, memory: Struct, tick: Struct) -> None:
         memory: At the start of the path; it moves. Its `lowest` and `highest` are the position
             limits that hold. Its `outcome` then is how it ends (OUTSIDE, ...), the joint that is
             past its limit and where it would be, the time that it takes [s], the smallest
-            singular value on the way, the distance that is left to the path [m, rad].
+            singular value on the way, the distance that is left to the path [m, rad], the
+            greatest on the way, and the square of `stretch`.
         tick: Holds the reference, which moves.
     """
     lowest, highest, outcome = memory.lowest, memory.highest, memory.outcome
@@ -254,6 +312,8 @@ def rehearse(dynamics: np.ndarray, memory: Struct, tick: Struct) -> None:
         time += h
         outcome[3] = time
         outcome[4] = min(outcome[4], memory.reference_singular_value)
+        outcome[6] = max(outcome[6], memory.off_path)
+        outcome[7] = max(outcome[7], _square_of_stretch(dynamics, memory, tick))
         fastest = 0.0
         for i in range(n):
             if not lowest[i] <= q_after[i] <= highest[i] and outcome[0] == STUCK:
@@ -267,6 +327,36 @@ def rehearse(dynamics: np.ndarray, memory: Struct, tick: Struct) -> None:
             outcome[0] = ARRIVED
         still = still + h if fastest < 1e-3 and memory.limited else 0.0
     outcome[5] = memory.off_path
+
+
+@part
+def _square_of_stretch(dynamics: np.ndarray, memory: Struct, tick: Struct) -> float:
+    """Return the square of the factor on time that brings the torque of the path within limits.
+
+    Stretched by s, tau = g + d becomes g + d / s^2. A joint whose weight alone takes the torque
+    that is there does not count: more time is no help.
+    """
+    h, q, q_before, q_after = (
+        tick.period,
+        tick.position_reference,
+        memory.q_before,
+        memory.q_after,
+    )
+    n = q.shape[0]
+    v, limit = np.empty(n), memory.effort_limit
+    for i in range(n):
+        v[i] = (q[i] - q_before[i]) / h
+    terms(dynamics, q, v)
+    M, nle, g = mass_matrix_of(dynamics), nle_of(dynamics), gravity_of(dynamics)
+    square = 0.0
+    for i in range(n):
+        d = nle[i] - g[i]
+        for j in range(n):
+            d += M[i, j] * (q_after[j] - 2.0 * q[j] + q_before[j]) / (h * h)
+        left = TORQUE_SHARE * limit[i] - (g[i] if d > 0.0 else -g[i])
+        if left > WEIGHT_SHARE * limit[i]:
+            square = max(square, abs(d) / left)
+    return square
 
 
 @part
@@ -287,7 +377,9 @@ def advance_reference(dynamics: np.ndarray, memory: Struct, tick: Struct) -> Non
             copy(memory.q_after, tick.position_reference)
             _look_ahead(dynamics, memory, tick)
         _differences(memory, tick)
-    if memory.path == POSE_PATH and memory.needs_twist:
+    if tick.on_joint_path:
+        place(dynamics, memory, tick)
+    elif memory.path == POSE_PATH and memory.needs_twist:
         _pose_rates(memory, tick)
 
 
@@ -311,11 +403,43 @@ def _differences(memory: Struct, tick: Struct) -> None:
     h, q = tick.period, tick.position_reference
     v, a = tick.velocity_reference, tick.acceleration_reference
     q_before, q_after = memory.q_before, memory.q_after
+    euler = memory.euler_share
+    if euler < 1.0:
+        _derivatives(memory, tick)
     for i in range(q.shape[0]):
         forward = q_after[i] - q[i]
         backward = q[i] - q_before[i]
-        v[i] = backward / h
-        a[i] = (forward - backward) / (h * h)
+        velocity, acceleration = backward / h, (forward - backward) / (h * h)
+        if euler < 1.0:
+            velocity = euler * velocity + (1.0 - euler) * v[i]
+            acceleration = euler * acceleration + (1.0 - euler) * a[i]
+        v[i] = velocity
+        a[i] = acceleration
+
+
+@part
+def _derivatives(memory: Struct, tick: Struct) -> None:
+    """Write the derivative of the path at the reference, and its mean slope in the next period.
+
+    That of a tool's path, which the joints have only as positions, is a central difference.
+    """
+    h, q = tick.period, tick.position_reference
+    v, a = tick.velocity_reference, tick.acceleration_reference
+    n = q.shape[0]
+    if memory.path == JOINT_PATH:
+        after, unused = np.empty(n), np.empty(n)
+        coefficients, duration = memory.joint_coefficients, memory.duration
+        now, ahead = memory.path_time_now, memory.path_time
+        polynomial_rates_at(coefficients, duration, now, v, unused)
+        polynomial_rates_at(coefficients, duration, ahead, after, unused)
+        for i in range(n):
+            v[i] *= memory.rate_now
+            a[i] = (memory.path_rate * after[i] - v[i]) / h
+    else:
+        q_before, q_after = memory.q_before, memory.q_after
+        for i in range(n):
+            v[i] = (q_after[i] - q_before[i]) / (2.0 * h)
+            a[i] = (q_after[i] - 2.0 * q[i] + q_before[i]) / (h * h)
 
 
 @part

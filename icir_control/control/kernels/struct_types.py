@@ -122,7 +122,7 @@ def _call_law(typing_context: Any, function: Any, law: Any, tick: Any) -> Any:
 def _call_follower(
     typing_context: Any, function: Any, dynamics: Any, memory: Any, tick: Any
 ) -> Any:
-    """Call the compiled `follow_pose_path` by its address.
+    """Call the compiled `follow_pose_path`, or `place_joint_path`, by its address.
 
     Compiled by itself it is machine code once, and not in each function that calls it.
 

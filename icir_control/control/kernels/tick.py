@@ -13,70 +13,179 @@ from icir_control.control.kernels.linear import (
 from icir_control.control.kernels.memory import (
     ACTUATE,
     ADVANCE,
+    BRAKE,
+    NO_PATH,
     PREPARE,
+    SENSE,
     STEP,
     TICK,
 )
 from icir_control.control.kernels.reference import advance_reference
 from icir_control.control.kernels.structs import Struct
-from icir_control.dynamics.kernels import frame_terms, mass_matrix_of, nle_of, terms
+from icir_control.dynamics.kernels import frame_terms, gravity_of, mass_matrix_of, nle_of, terms
 
 LIMIT_STIFFNESS = 1000.0
 """[1/s^2] Of the repulsion at a position limit; it grows from nothing at the margin's edge."""
+
+FULL_SPEED = 0.95
+"""Share of the velocity limits up to which a yielding arm moves as its law wants."""
+
+MOVING_SPEED = 1.05
+"""The same while the reference of its law moves."""
+
+SPEED_RATE = 2000.0
+"""[1/s] At which its motion dies away for each such share that it is faster."""
+
+DRAG_TIME = 0.003
+"""[s] In which the drag goes 63 % of its way, so that the torque does not jump."""
+
+BRAKE_RATE = 30.0
+"""[1/s] At which a braked joint loses speed while its torque is within the limits."""
+
+CALM, TOO_FAST, TOO_FAR, TOO_LONG = range(4)
+"""What `alarm` is: nothing, speed, distance from the reference, time beyond the torque limits."""
 
 
 @part
 def keep_off_limits(memory: Struct, tick: Struct) -> None:
     """Add to the acceleration what keeps a yielding arm off its position limits.
 
-    Within the margin m of a limit, at a depth x: ddq -= (x / m) (k x + 2 sqrt(k) v), the second
-    part only on the way to the limit.
+    Within the margin m of a limit, at a depth x: a spring k x^2 / m with the damping that is
+    critical for its slope 2 k x / m, both ways, but never a pull towards the limit: it takes
+    energy from the arm, and never adds to it.
     """
     margin, q, v, ddq = memory.position_margin, tick.q, tick.v, memory.acceleration
     lower, upper = memory.lower_position_limit, memory.upper_position_limit
-    damping = 2.0 * np.sqrt(LIMIT_STIFFNESS)
     if margin > 0.0:
         for i in range(q.shape[0]):
             above = q[i] - (upper[i] - margin)
             below = (lower[i] + margin) - q[i]
             if above > 0.0:
-                ddq[i] -= above / margin * (LIMIT_STIFFNESS * above + damping * max(v[i], 0.0))
+                ddq[i] -= _repulsion(above, v[i], margin)
             elif below > 0.0:
-                ddq[i] += below / margin * (LIMIT_STIFFNESS * below + damping * max(-v[i], 0.0))
+                ddq[i] += _repulsion(below, -v[i], margin)
 
 
 @part
-def limit_torque(memory: Struct, nle: np.ndarray, period: float) -> None:
+def keep_off_speed_limits(memory: Struct, tick: Struct) -> None:
+    """Add to the acceleration what keeps a yielding arm off its velocity limits.
+
+    A drag along the whole motion, so that what the law holds, such as an orientation, stays held.
+    While the reference of a law moves, a drag below the limit would only stir its feedback.
+    """
+    v, limit, ddq = tick.v, memory.velocity_limit, memory.acceleration
+    fastest = 0.0
+    for i in range(v.shape[0]):
+        fastest = max(fastest, abs(v[i]) / limit[i])
+    h = tick.period
+    moves = memory.path != NO_PATH and memory.path_time_now < memory.duration
+    full = MOVING_SPEED if moves else FULL_SPEED
+    wanted = min(SPEED_RATE * max(fastest / full - 1.0, 0.0), 0.3 / h)
+    memory.drag += min(h / DRAG_TIME, 1.0) * (wanted - memory.drag)
+    if memory.drag > 1e-6:
+        for i in range(v.shape[0]):
+            ddq[i] -= memory.drag * v[i]
+
+
+@part
+def _repulsion(depth: float, inward: float, margin: float) -> float:
+    slope = 2.0 * LIMIT_STIFFNESS * depth / margin
+    return max(0.5 * slope * depth + 2.0 * np.sqrt(slope) * inward, 0.0)
+
+
+@part
+def watch(memory: Struct, tick: Struct) -> None:
+    """Raise the alarm where speed, distance or saturation are beyond bounds for their time."""
+    h, q, v = tick.period, tick.q, tick.v
+    reference, limit = tick.position_reference, memory.velocity_limit
+    reason = CALM
+    for i in range(q.shape[0]):
+        if memory.largest_speed > 0.0 and abs(v[i]) > memory.largest_speed * limit[i]:
+            reason = TOO_FAST
+        far = memory.tracks and memory.largest_error > 0.0
+        if reason == CALM and far and abs(reference[i] - q[i]) > memory.largest_error:
+            reason = TOO_FAR
+    memory.time_beyond = memory.time_beyond + h if reason != CALM else 0.0
+    saturated = memory.time_saturated + (h if memory.effort_share < 1.0 else -h)
+    memory.time_saturated = max(saturated, 0.0)
+    if reason != CALM and memory.time_beyond > memory.beyond_time:
+        memory.alarm = reason
+    elif memory.saturation_time > 0.0 and memory.time_saturated > memory.saturation_time:
+        memory.alarm = TOO_LONG
+
+
+@part
+def brake(memory: Struct, tick: Struct, g: np.ndarray) -> None:
+    """Write tau_i = g_i - d m_i v_i within the effort limits, m_i the inertia that a joint shows.
+
+    Each joint's torque beyond its weight is against its motion, cut off or not: as long as the
+    limits bear the weight, energy only decreases, whatever the speed, the load or the pushes were
+    (v^T C v is no power). Nothing here rests on the model but the weight, g less what the
+    observer has learnt of it.
+    """
+    v, m, torque, limit = tick.v, memory.shown_inertia, memory.torque, memory.effort_limit
+    for i in range(v.shape[0]):
+        weight = g[i] - memory.compensation[i]
+        memory.torque_unsaturated[i] = weight - BRAKE_RATE * m[i] * v[i]
+        torque[i] = min(max(memory.torque_unsaturated[i], -limit[i]), limit[i])
+    clear(memory.acceleration)
+    memory.effort_share = 1.0
+    memory.rate_limited = 0
+    memory.has_torque = 1
+
+
+@part
+def limit_torque(memory: Struct, tick: Struct) -> None:
     """Write the torque that is within the effort and rate limits.
 
-    The law's part is scaled as a whole, tau = nle + s (tau_law - nle) with the greatest s in
-    [0, 1] that every joint allows: the arm then accelerates where it was meant to, only less. A
-    bias beyond the limit itself is cut off joint by joint.
+    What carries the arm along its path comes first, tau_0 = M a_r + nle - r, cut off joint by
+    joint. The rest of what the law wants is scaled as a whole, tau = tau_0 + s (tau_law - tau_0)
+    with the greatest s in [0, 1] that every joint allows: feedback keeps its direction.
 
     Args:
         memory: Holds the torque before limits and the limits.
-        nle: (n,) bias torque [N m or N].
-        period: Between two ticks [s].
+        tick: Holds M, nle and the reference.
     """
     wanted, torque, limit = memory.torque_unsaturated, memory.torque, memory.effort_limit
-    rate_limit = memory.torque_rate_limit
+    rate_limit, base, n = memory.torque_rate_limit, memory.torque_base, memory.joints
     share = 1.0
-    for i in range(nle.shape[0]):
-        if wanted[i] > limit[i]:
-            share = min(share, max(limit[i] - nle[i], 0.0) / (wanted[i] - nle[i]))
-        elif wanted[i] < -limit[i]:
-            share = min(share, min(-limit[i] - nle[i], 0.0) / (wanted[i] - nle[i]))
+    for i in range(n):
+        if not abs(wanted[i]) <= limit[i]:
+            share = 0.0
+    if share == 0.0:
+        share = _feedback_share(memory, tick)
     memory.effort_share = share
     memory.rate_limited = 0
-    for i in range(nle.shape[0]):
-        tau = wanted[i] if share == 1.0 else nle[i] + share * (wanted[i] - nle[i])
+    for i in range(n):
+        tau = wanted[i] if share == 1.0 else base[i] + share * (wanted[i] - base[i])
         if memory.has_torque:
-            step = rate_limit[i] * period
+            step = rate_limit[i] * tick.period
             if abs(tau - torque[i]) > step:
                 tau = min(max(tau, torque[i] - step), torque[i] + step)
                 memory.rate_limited = 1
         torque[i] = min(max(tau, -limit[i]), limit[i])
     memory.has_torque = 1
+
+
+@part
+def _feedback_share(memory: Struct, tick: Struct) -> float:
+    """Write tau_0 within the limits, and return the share of the rest that fits beside it."""
+    wanted, limit, base = memory.torque_unsaturated, memory.effort_limit, memory.torque_base
+    M, a = tick.M, tick.acceleration_reference
+    share = 1.0
+    for i in range(base.shape[0]):
+        total = tick.nle[i] - memory.compensation[i]
+        if memory.tracks:
+            for j in range(base.shape[0]):
+                total += M[i, j] * a[j]
+        base[i] = min(max(total, -limit[i]), limit[i])
+        if base[i] != total:
+            continue  # this joint has nothing left for feedback; the others have
+        if wanted[i] > limit[i]:
+            share = min(share, (limit[i] - base[i]) / (wanted[i] - base[i]))
+        elif wanted[i] < -limit[i]:
+            share = min(share, (-limit[i] - base[i]) / (wanted[i] - base[i]))
+    return share
 
 
 if not JIT_DISABLED:  # where it is, laws are called from Python
@@ -97,11 +206,17 @@ def run(dynamics: np.ndarray, memory: Struct, tick: Struct) -> int:
 
     Returns:
         1 where the law's answer is not one finite number for each joint; there is no torque then.
+        2 while the alarm is raised.
     """
     operation, failed = memory.operation, 0
-    if operation == PREPARE:
+    # A tick prepares itself, unless that was done to plan from the state that it answers.
+    answers = operation in (TICK, BRAKE)
+    if operation == PREPARE or (answers and memory.prepared == 0):
         observe(memory, tick)
         predict(dynamics, memory, tick)
+        memory.prepared = 1
+    if operation == PREPARE:
+        pass
     elif operation == STEP:
         step_plant(dynamics, memory, tick, memory.torque)
     elif operation == ACTUATE:
@@ -110,7 +225,11 @@ def run(dynamics: np.ndarray, memory: Struct, tick: Struct) -> int:
         advance_reference(dynamics, memory, tick)
         if operation != ADVANCE:
             sense(dynamics, memory, tick)
-        if operation == TICK:
+        if operation == BRAKE:
+            remember_state(memory, tick)
+            brake(memory, tick, gravity_of(dynamics))
+            send(memory)
+        elif operation == TICK:
             ddq = call_law(memory.law_function, memory.law, tick)
             if ddq.shape[0] != memory.joints:
                 failed = 1
@@ -120,6 +239,10 @@ def run(dynamics: np.ndarray, memory: Struct, tick: Struct) -> int:
             if failed == 0:
                 copy(ddq, memory.acceleration)
                 actuate(memory, tick)
+    if failed == 0 and operation != PREPARE and operation != SENSE:
+        memory.prepared = 0
+    if memory.alarm != CALM:
+        failed = 2
     return failed
 
 
@@ -131,8 +254,6 @@ def sense(dynamics: np.ndarray, memory: Struct, tick: Struct) -> None:
     M, nle = mass_matrix_of(dynamics), nle_of(dynamics)
     copy_matrix(M, tick.M)
     copy(nle, tick.nle)
-    if memory.delay == 0 and memory.observer_gain > 0.0:
-        remember(memory, M, nle, tick.v)
     tick.smallest_singular_value = smallest_singular_value(
         tick.jacobian, memory.singular_direction
     )
@@ -144,15 +265,44 @@ def actuate(memory: Struct, tick: Struct) -> None:
     """Write tau = M ddq + nle + J^T f - r (computed torque), and what the motors give of it."""
     if not memory.tracks:
         keep_off_limits(memory, tick)
+        keep_off_speed_limits(memory, tick)
     M, nle, J, f = tick.M, tick.nle, tick.jacobian, tick.wrench
     ddq, r, tau = memory.acceleration, memory.compensation, memory.torque_unsaturated
+    bias_change(memory, tick)
+    remember_state(memory, tick)
     for i in range(nle.shape[0]):
-        total = nle[i] - r[i]
+        total = nle[i] + memory.bias_change[i] - r[i]
         for j in range(nle.shape[0]):
             total += M[i, j] * ddq[j]
         for j in range(6):
             total += J[j, i] * f[j]
         tau[i] = total
-    limit_torque(memory, nle, tick.period)
+    limit_torque(memory, tick)
     send(memory)
-    memory.observing = 1 if memory.observer_gain > 0.0 else 0
+    watch(memory, tick)
+
+
+@part
+def remember_state(memory: Struct, tick: Struct) -> None:
+    """Keep the measured state, unless that was done before a prediction."""
+    if memory.delay == 0:
+        remember(memory, tick.M, tick.nle, tick)
+    memory.observing = 1
+
+
+@part
+def bias_change(memory: Struct, tick: Struct) -> None:
+    """Write by how much M a_r + nle will change on average in the period to come.
+
+    A plant that integrates finer than the period feels it: half of what the last period changed.
+    One that takes a period for a step does not.
+    """
+    change, share = memory.bias_change, 0.5 * (1.0 - memory.euler_share)
+    clear(change)
+    if memory.tracks and memory.observing and memory.delay == 0 and share > 0.0:
+        M, M_before, a = tick.M, memory.measured_M, tick.acceleration_reference
+        for i in range(change.shape[0]):
+            total = tick.nle[i] - memory.measured_nle[i]
+            for j in range(change.shape[0]):
+                total += (M[i, j] - M_before[i, j]) * a[j]
+            change[i] = share * total

@@ -18,6 +18,7 @@ from icir_control.control.kernels.task_space import (
 from icir_control.control.law import Law, Plan, Start, Tick, compiled
 from icir_control.control.motion import (
     DURATION,
+    PATH,
     PROFILE,
     REST_RATE,
     SINGULARITY_DAMPING,
@@ -33,6 +34,9 @@ from icir_control.trajectory import SE3Trajectory
 
 SLOWEST_MODE = 0.1
 """[rad/s] Below it, where the arm can hardly move, a mode is damped as if it were this fast."""
+
+GUIDE_RATE = 10.0
+"""[1/s] At which, on a joint path, the joints go to it where that does not move the tool."""
 
 
 class Impedance(Law):
@@ -96,6 +100,7 @@ class Impedance(Law):
     stop_time: float = STOP_TIME
     duration: float = DURATION
     profile: str = PROFILE
+    path: str = PATH
     singularity_threshold: float = SINGULARITY_THRESHOLD
     singularity_damping: float = SINGULARITY_DAMPING
 
@@ -131,7 +136,16 @@ class Impedance(Law):
 
     def plan_pose(self, start: Start, goal: SE3) -> Plan:
         """Move the rest pose; the arm follows as softly as it is set."""
-        return plan_pose_motion(self.arm, start, goal, self.duration, self.profile, self.following)
+        return plan_pose_motion(
+            self.arm,
+            start,
+            goal,
+            self.duration,
+            self.profile,
+            self.following,
+            self.path,
+            leans=True,
+        )
 
     @compiled
     def acceleration(self, tick: Tick) -> FloatArray:
@@ -171,11 +185,15 @@ class Impedance(Law):
             f = rotated(R_tool_axes, f)
             for i in range(6):
                 wrench[i] = f[i]
+        posture = -REST_RATE * tick.v
+        if tick.on_joint_path:
+            posture = GUIDE_RATE * GUIDE_RATE * (tick.position_reference - tick.q)
+            posture += 2.0 * GUIDE_RATE * (tick.velocity_reference - tick.v)
         return resolve(
             tick.M,
             tick.jacobian,
             goal,
-            -REST_RATE * tick.v,
+            posture,
             tick.smallest_singular_value,
             self.singularity_threshold,
             self.singularity_damping,

@@ -8,6 +8,7 @@ from icir_control.control.kernels.task_space import pose_error, resolve, times
 from icir_control.control.law import Following, Law, Plan, Start, Tick, compiled
 from icir_control.control.motion import (
     DURATION,
+    PATH,
     PROFILE,
     SINGULARITY_DAMPING,
     SINGULARITY_THRESHOLD,
@@ -48,6 +49,7 @@ class Task(Law):
     posture_rate: float = parameter(1.0, '1/s', 'how fast', lower=0.0, upper=20.0)
     duration: float = DURATION
     profile: str = PROFILE
+    path: str = PATH
     singularity_threshold: float = SINGULARITY_THRESHOLD
     singularity_damping: float = SINGULARITY_DAMPING
 
@@ -85,17 +87,24 @@ class Task(Law):
 
     def plan_pose(self, start: Start, goal: SE3) -> Plan:
         """Go to a pose."""
-        return plan_pose_motion(self.arm, start, goal, self.duration, self.profile, self.following)
+        return plan_pose_motion(
+            self.arm, start, goal, self.duration, self.profile, self.following, self.path
+        )
 
     @compiled
     def acceleration(self, tick: Tick) -> FloatArray:
-        """Return ddq = a_r + J^+ (Kp e + Kd J (v_r - v)), and in the null space a joint PD."""
+        """Return ddq = a_r + J^+ (Kp e + Kd J (v_r - v)), and in the null space a joint PD.
+
+        On a joint path, which may lead through singularities, the joint PD does it all.
+        """
         J = tick.jacobian
-        e = pose_error(tick.pose, tick.pose_reference)
         q_error = tick.position_reference - tick.q
         v_error = tick.velocity_reference - tick.v
-        goal = tick.task_kp * e + tick.task_kd * times(J, v_error)
         posture = tick.joint_kp * q_error + tick.joint_kd * v_error
+        if tick.on_joint_path:
+            return tick.acceleration_reference + posture
+        e = pose_error(tick.pose, tick.pose_reference)
+        goal = tick.task_kp * e + tick.task_kd * times(J, v_error)
         return tick.acceleration_reference + resolve(
             tick.M,
             J,

@@ -147,7 +147,7 @@ class MujocoBridge:
             f' {pace}; dynamics model and MuJoCo agree'
         )
         for name, value in config.plant.differences.items():
-            log.warning(f'the plant departs from the model: plant.{name} = {value:g}')
+            log.warning(f'the plant departs from the model: plant.{name} = {value}')
         for note in (*self._notes, *self.world.notes):
             log.warning(note)
         if config.viewer == 'auto' and self._viewer.reason:

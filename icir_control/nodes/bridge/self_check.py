@@ -5,7 +5,13 @@ With a model that differs from its plant a controller tracks badly, and nothing 
 
 import numpy as np
 
-from icir_control.dynamics import Model, ReferenceFrame, compute_all_terms, frame_jacobian
+from icir_control.dynamics import (
+    Model,
+    ReferenceFrame,
+    compute_all_terms,
+    frame_jacobian,
+    frame_placement,
+)
 from icir_control.errors import ModelMismatchError
 from icir_control.simulation import World
 
@@ -29,7 +35,7 @@ def check_model(model: Model, world: World) -> list[str]:
         What the URDF has and both leave out, one sentence each.
 
     Raises:
-        ModelMismatchError: They differ; names quantity, joint and both values.
+        ModelMismatchError: They differ; names quantity, joint or link, and both values.
     """
     names = world.joint_names
     _compare('effort limit', model.effort_limit, world.effort_limit, names)
@@ -46,6 +52,12 @@ def check_model(model: Model, world: World) -> list[str]:
         _compare('bias torque', data.nle, world.bias(q, v), names)
         # Transposed, so that each row belongs to a joint.
         _compare('end-effector Jacobian', jacobian.T, world.frame_jacobian(q).T, names)
+        # The Jacobian does not tell how the tool is turned, nor where the base stands.
+        for link in world.links:
+            place = frame_placement(model, data, model.frame_id(link))
+            ours = np.column_stack([place.rotation, place.translation])
+            theirs = world.frame_placement(q, link)
+            _compare('placement', ours[None], theirs[None], (link,))
     return [
         f'the URDF gives {names[np.argmax(value)]} a {quantity} of {value.max():g}, which is left'
         f' out here as it is in the dynamics; plant.joint_{quantity} sets one on purpose'
@@ -58,7 +70,7 @@ def check_model(model: Model, world: World) -> list[str]:
 
 
 def _compare(quantity: str, ours: np.ndarray, theirs: np.ndarray, names: tuple[str, ...]) -> None:
-    """Compare arrays whose first axis is that of the joints.
+    """Compare arrays whose first axis is that of the joints, or of the links.
 
     Raises:
         ModelMismatchError: They differ by more than round-off.

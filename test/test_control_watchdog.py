@@ -1,0 +1,192 @@
+"""What catches the arm: watchdog, recovery from pushes, limits of position, torque and gains."""
+
+import numpy as np
+import pytest
+from closed_loop import HOME, READY, ClosedLoop, model_of
+from hypothesis import given
+from hypothesis import strategies as st
+
+from icir_control.errors import ConfigurationError, RefusedError
+
+TOOL = 'end_effector_link'
+MODEL = model_of()
+OFF = {'watchdog__speed': 0.0, 'watchdog__error': 0.0, 'watchdog__saturation_time': 0.0}
+
+ALARMS = {
+    'speed': (1.2, 'gravity', (0.0, 40.0, 0.0), 'was beyond 1.2 times its velocity limit'),
+    'error': (0.25, 'hold', (0.0, 150.0, 0.0), 'was beyond 0.25 rad or m away'),
+    'saturation_time': (0.5, 'hold', (0.0, 0.0, -150.0), 'limits for more than 0.5 s'),
+}
+
+
+def pushed(loop: ClosedLoop, force, seconds: float) -> list:
+    """Push the tool along its axes, and let go; what the controller said."""
+    loop.world.push(TOOL, np.array([*force, 0.0, 0.0, 0.0]))
+    loop.run(round(seconds * 1000))
+    loop.world.clear_push(TOOL)
+    return loop.controller.take_events()
+
+
+def speed_share(loop: ClosedLoop) -> float:
+    return (np.abs(loop.v) / MODEL.velocity_limit).max()
+
+
+@pytest.mark.parametrize('bound', ALARMS)
+def test_watchdog_brakes_and_holds_the_arm_and_says_why(bound):
+    level, mode, force, words = ALARMS[bound]
+    loop = ClosedLoop(start=HOME, **OFF | {f'watchdog__{bound}': level})
+    controller = loop.controller
+    loop.go(mode, 0.2)
+    loop.world.push(TOOL, np.array([*force, 0.0, 0.0, 0.0]))
+    events = []
+    while not events and loop.time < 1.3:
+        loop.run(1)
+        events = controller.take_events()
+    loop.world.clear_push(TOOL)
+    (event,) = events
+    assert (event.level, event.mode) == ('error', mode)
+    assert f'mode {mode} has ended, the arm is braked and held: ' in event.text
+    assert words in event.text
+    assert controller.mode == ''
+    with pytest.raises(RefusedError, match='braked; wait until it rests') as refused:
+        controller.select('home')
+    assert refused.value.reason == 'braking'
+    torque = loop.run(2500)['torque']
+    assert (np.abs(torque) <= MODEL.effort_limit).all()
+    assert speed_share(loop) < 1e-3, 'held'
+    loop.go('home', 8.0)
+    assert controller.mode == 'home'
+    np.testing.assert_allclose(loop.q, HOME, atol=1e-6)
+
+
+@pytest.mark.parametrize('bound', ALARMS)
+def test_a_bound_of_zero_is_none(bound):
+    _, mode, force, _ = ALARMS[bound]
+    loop = ClosedLoop(start=HOME, **OFF)
+    loop.go(mode, 0.2)
+    assert pushed(loop, force, 0.6) == []
+    assert loop.controller.mode == mode
+
+
+def test_an_alarm_waits_for_its_time():
+    """A speed that is measured too high for less than the watchdog's time is no alarm."""
+    loop = ClosedLoop(start=HOME, watchdog__time=0.02)
+    loop.go('gravity', 0.2)
+    controller, fast = loop.controller, 2.0 * MODEL.velocity_limit * np.eye(6)[5]
+    for ticks, mode in ((19, 'gravity'), (25, '')):
+        for k in range(ticks):
+            controller.tick(loop.time + 1e-3 * k, loop.q, fast)
+        assert controller.mode == mode
+        loop.run(1)
+        loop.world.time_ns += 50_000_000
+
+
+PUSHES = [
+    ('home', (80.0, 0.0, 0.0), 1.0),
+    ('home', (0.0, 80.0, 0.0), 1.0),
+    ('hold', (0.0, 0.0, -300.0), 0.3),
+    ('float', (0.0, 200.0, 0.0), 0.5),
+]
+
+
+@pytest.mark.parametrize(('mode', 'force', 'seconds'), PUSHES)
+def test_arm_rests_or_is_on_its_path_3_s_after_a_push(mode, force, seconds):
+    """Anchors: 80 N for 1 s in `home` left the arm at 486 rad/s, 200 N in float diverged."""
+    loop = ClosedLoop(start=HOME)
+    loop.go('hold', 0.2)
+    loop.go(mode, 0.3)
+    pushed(loop, force, seconds)
+    torque = loop.run(3000)['torque']
+    assert (np.abs(torque) <= MODEL.effort_limit).all()
+    assert speed_share(loop) < 1e-3
+    assert np.abs(loop.controller.position_reference - loop.q).max() < 1e-3
+
+
+@pytest.mark.parametrize('mode', ['gravity', 'float', 'impedance'])
+def test_an_arm_released_at_a_position_limit_leaves_it_slowly_and_rests(mode):
+    """Anchor: 2.45 rad/s and 1.3 rad far where the repulsion is not damped outwards."""
+    limit = MODEL.upper_position_limit[2]
+    start = HOME.copy()
+    start[2] = limit - 0.01
+    loop = ClosedLoop(start=start)
+    loop.go(mode, 3.0)
+    assert np.abs(loop.log['velocity']).max() < 0.8
+    assert np.abs(loop.q - start).max() < 0.4
+    assert speed_share(loop) < 1e-2
+
+
+def test_repulsion_at_a_position_limit_takes_energy():
+    """Without other damping an arm thrown at its limit stops before it, and comes back slower."""
+    limit = MODEL.upper_position_limit[2]
+    start, v = HOME.copy(), 0.8 * np.eye(6)[2]
+    start[2] = limit - 0.13
+    loop = ClosedLoop(start=start, modes__gravity__damping_rate=0.0)
+    loop.restart(start, v)
+    log = loop.run(1500)
+    assert log['position'][:, 2].max() < limit
+    assert log['velocity'][:, 2].max() < 0.81
+    assert -0.4 < log['velocity'][:, 2].min() < 0.0
+
+
+def test_gains_beyond_the_stability_bound_are_refused_with_the_bound():
+    loop = ClosedLoop(start=HOME)
+    loop.run(2)
+    with pytest.raises(ConfigurationError, match=r'kp below 6.86e\+05'):
+        loop.controller.update({'joint_gains.kp': [1e6] * 6})
+    with pytest.raises(ConfigurationError, match='task_gains kp = 1e'):
+        loop.controller.update({'task_gains.kp': [1e6] * 6})
+    loop.controller.update({'joint_gains.kp': [6e5] * 6})
+
+
+@pytest.mark.parametrize(('period', 'kp', 'bound'), [(1e-3, 1e6, '6.86e'), (2e-3, 2e5, '1.72e')])
+def test_a_controller_with_unstable_gains_only_holds_the_arm_up(period, kp, bound):
+    """The period is known from the second state on."""
+    loop = ClosedLoop(start=HOME, timestep=period, joint_gains__kp=[kp] * 6)
+    loop.run(2)
+    (event,) = loop.controller.take_events()
+    assert 'unstable at a control period' in event.text
+    assert f'kp below {bound}' in event.text
+    with pytest.raises(RefusedError, match='unstable') as refused:
+        loop.controller.select('home')
+    assert refused.value.reason == 'gains'
+    loop.run(500)
+    np.testing.assert_allclose(loop.q, HOME, atol=1e-6)
+
+
+@pytest.fixture(scope='module')
+def loop() -> ClosedLoop:
+    return ClosedLoop(start=READY, observer__gain=0.0, **OFF)
+
+
+share = st.floats(-1.0, 1.0)
+
+
+@given(
+    st.integers(0, 1000),
+    st.lists(share, min_size=6, max_size=6),
+    st.lists(share, min_size=6, max_size=6),
+    st.floats(-6.0, 1.0),
+)
+def test_torque_is_within_the_limits_and_what_is_wanted_where_that_fits(
+    loop, ticks, offset, rate, decade
+):
+    """The path's torque first, joint by joint, then as much of the rest as every joint allows."""
+    loop.restart(READY)
+    loop.controller.select('home')
+    loop.run(1 + ticks % 50)
+    engine, limit = loop.controller._engine, MODEL.effort_limit
+    size = 10.0**decade
+    q, v = loop.q + size * np.array(offset), loop.v + size * np.array(rate)
+    torque = loop.controller.tick(loop.time, q, v)
+    wanted, tick = loop.controller.torque_unsaturated, engine.tick_record
+    assert (np.abs(torque) <= limit).all()
+    if (np.abs(wanted) <= limit).all():
+        np.testing.assert_array_equal(torque, wanted)
+        return
+    path = np.clip(tick.M @ tick.acceleration_reference + tick.nle, -limit, limit)
+    rest, given_rest = wanted - path, torque - path
+    used = given_rest @ rest / (rest @ rest)
+    assert -1e-12 <= used < 1.0
+    np.testing.assert_allclose(given_rest, used * rest, atol=1e-6 * np.abs(rest).max())
+    # A little more would be too much for a joint.
+    assert (np.abs(path + (used + 1e-6) * rest) > limit).any()
