@@ -31,7 +31,7 @@ def test_shipped_configuration_has_the_tutorials_keys_and_gains():
     assert config.initial_mode == 'gravity'
     np.testing.assert_array_equal(config.joint_gains[0], np.full(6, 40000.0))
     np.testing.assert_array_equal(config.joint_gains[1], np.full(6, 400.0))
-    np.testing.assert_allclose(config.task_gains[1], 2 * np.sqrt([5e3] * 3 + [5e4] * 3))
+    np.testing.assert_allclose(config.task_gains[1], 2 * np.sqrt([4e4] * 6))
     np.testing.assert_allclose(
         np.degrees(config.modes['home'].law.target), [0, 45, 90, 0, 45, -90]
     )

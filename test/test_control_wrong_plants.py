@@ -20,7 +20,8 @@ from icir_control.simulation import Plant
 # Where the first motion from rest is worse: its first periods have to tell how the plant moves
 # (4.9e-6 rad then, 1e-7 rad after it), and noise looks like a disturbance to the observer.
 WORSE = {'rk4': 5.0, 'five_substeps': 2.0, 'noise': 1.1}
-SOFT = ('friction', 'rotors_0.005', 'rotors_0.05', 'delay_2', 'encoders')
+# The tool is measured as coarsely by both; which is nearer to the line is chance.
+WORSE_AT_TOOL = {'rk4': 50.0, 'five_substeps': 2.0, 'noise': 1.1, 'encoders': 1.1}
 OFTEN = ('heavier', 'friction', 'rotors_0.05', 'delay_2', 'encoders', 'implicitfast')
 
 
@@ -29,23 +30,16 @@ def test_home_is_no_worse_than_the_textbooks(name):
     assert_no_worse('home', Plant(**DEVIATIONS[name]), WORSE.get(name, 1.0))
 
 
-# The task gains, 5000 and 50000 1/s^2, are softer along than about the axes: a law that the
-# textbook's joint gains, 40000 1/s^2, beat where friction or rotors are not modelled.
-soft = pytest.mark.xfail(reason='the task gains are softer than the textbook law', strict=True)
-IN_TASK_SPACE = [
-    pytest.param('down', name, marks=[soft] if name in SOFT else [])
-    for name in DEVIATIONS
-    if name not in WORSE
-]
+@pytest.mark.parametrize('name', ['friction', 'rotors_0.05'])
+def test_down_is_no_worse_than_the_textbooks(name):
+    assert_no_worse('down', Plant(**DEVIATIONS[name]))
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(
-    ('mode', 'name'),
-    [*(('home', name) for name in DEVIATIONS if name not in WORSE), *IN_TASK_SPACE],
-)
-def test_both_motions_are_no_worse_than_the_textbooks(mode, name):
-    assert_no_worse(mode, Plant(**DEVIATIONS[name]))
+@pytest.mark.parametrize('name', DEVIATIONS)
+def test_both_motions_are_no_worse_than_the_textbooks(name):
+    assert_no_worse('home', Plant(**DEVIATIONS[name]), WORSE.get(name, 1.0))
+    assert_no_worse('down', Plant(**DEVIATIONS[name]), WORSE_AT_TOOL.get(name, 1.0))
 
 
 @pytest.mark.long

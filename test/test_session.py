@@ -165,7 +165,7 @@ def test_the_tool_is_jogged_and_stopped(ros_graph):
         session.wait(1.0)
         if 'is refused' in keyboard.output[start:]:
             break
-    keyboard.wait_for('the step is refused: the (path|goal) ', start=start)
+    keyboard.wait_for(r'the step is refused: the (path|goal)\b', start=start)
 
     press(keyboard, 'h', 'home')
     press(keyboard, 's', 'hold')

@@ -55,7 +55,7 @@ def promises(amount: Amount) -> dict[str, Measure]:
         'finer plants': accuracy.finer_plants,
         'late torque': accuracy.delayed,
         'observer home': partial(accuracy.observer, 'home', 1.5),
-        'observer noise': partial(accuracy.observer, 'home', 1.5, accuracy.NOISE),
+        'observer noise': partial(accuracy.observer, 'home', 1.4, accuracy.NOISE),
         'observer down': partial(accuracy.observer, 'down', 3.0),
         'beside a pid': accuracy.beside_integral_action,
         'observer push': compliance.observer_under_push,

@@ -140,7 +140,7 @@ def beside_integral_action() -> Iterator[Metric]:
     for noise, name in ((0.0, 'all_errors'), (NOISE, 'with_noise')):
         plant = replace(ALL_ERRORS, velocity_noise=noise)
         yield Metric(f'{name}_home', compared('home', plant), upper=10.0)
-        yield Metric(f'{name}_down', compared('down', plant), upper=250.0)
+        yield Metric(f'{name}_down', compared('down', plant), upper=3.0)
     yield Metric('payload_home', compared('home', PLANTS['payload_at_5_cm']), upper=1.0)
 
 

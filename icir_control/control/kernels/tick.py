@@ -123,15 +123,12 @@ def brake(memory: Struct, tick: Struct, g: np.ndarray) -> None:
     (v^T C v is no power). Nothing here rests on the model but the weight, g less what the
     observer has learnt of it.
     """
-    v, m, torque, limit = tick.v, memory.shown_inertia, memory.torque, memory.effort_limit
+    v, m, wanted = tick.v, memory.shown_inertia, memory.torque_unsaturated
     for i in range(v.shape[0]):
-        weight = g[i] - memory.compensation[i]
-        memory.torque_unsaturated[i] = weight - BRAKE_RATE * m[i] * v[i]
-        torque[i] = min(max(memory.torque_unsaturated[i], -limit[i]), limit[i])
+        wanted[i] = g[i] - memory.compensation[i] - BRAKE_RATE * m[i] * v[i]
     clear(memory.acceleration)
-    memory.effort_share = 1.0
-    memory.rate_limited = 0
-    memory.has_torque = 1
+    copy(wanted, memory.torque_base)
+    _write_within_limits(memory, tick, 1.0)
 
 
 @part
@@ -146,17 +143,24 @@ def limit_torque(memory: Struct, tick: Struct) -> None:
         memory: Holds the torque before limits and the limits.
         tick: Holds M, nle and the reference.
     """
-    wanted, torque, limit = memory.torque_unsaturated, memory.torque, memory.effort_limit
-    rate_limit, base, n = memory.torque_rate_limit, memory.torque_base, memory.joints
+    wanted, limit = memory.torque_unsaturated, memory.effort_limit
     share = 1.0
-    for i in range(n):
+    for i in range(wanted.shape[0]):
         if not abs(wanted[i]) <= limit[i]:
             share = 0.0
     if share == 0.0:
         share = _feedback_share(memory, tick)
+    _write_within_limits(memory, tick, share)
+
+
+@part
+def _write_within_limits(memory: Struct, tick: Struct, share: float) -> None:
+    """Write tau_0 + s (tau_law - tau_0), cut off where torque or its rate has its limit."""
+    wanted, torque, limit = memory.torque_unsaturated, memory.torque, memory.effort_limit
+    rate_limit, base = memory.torque_rate_limit, memory.torque_base
     memory.effort_share = share
     memory.rate_limited = 0
-    for i in range(n):
+    for i in range(wanted.shape[0]):
         tau = wanted[i] if share == 1.0 else base[i] + share * (wanted[i] - base[i])
         if memory.has_torque:
             step = rate_limit[i] * tick.period
