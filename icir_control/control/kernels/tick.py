@@ -116,7 +116,7 @@ def watch(memory: Struct, tick: Struct) -> None:
 
 @part
 def brake(memory: Struct, tick: Struct, g: np.ndarray) -> None:
-    """Write tau_i = g_i - d m_i v_i within the effort limits, m_i the inertia that a joint shows.
+    """Write tau_i = g_i - d m_i v_i within the torque limits, m_i the inertia that a joint shows.
 
     Each joint's torque beyond its weight is against its motion, cut off or not: as long as the
     limits bear the weight, energy only decreases, whatever the speed, the load or the pushes were
