@@ -39,6 +39,12 @@ SLOW_SHARE = 0.2
 GAIN_TIME = 0.02
 """[s] In which a gain goes 63 % of the way to a new value, so that the torque does not jump."""
 
+USUAL_WEIGHT = np.array([1.0, 0.1, 0.1, 0.1, 0.1])
+"""What a load has, as a measure: mass [kg], first moment [kg m]; and share of the arm's weight."""
+
+SHOWN_WEIGHT = 0.01
+"""Of the greatest singular value, below which a posture does not show a part of the weight."""
+
 REST_SPEED = 0.05
 """[rad/s or m/s] Below which an arm is taken to be at rest at its first state."""
 
@@ -124,6 +130,7 @@ class Engine:
         self.clear_alarm()
         memory.observing = memory.has_torque = 0
         memory.disturbance[:] = memory.compensation[:] = memory.disturbance_at_rest[:] = 0.0
+        self._forget_weight()
         memory.disturbance_mean[:] = memory.disturbance_side[:] = 0.0
         memory.observer_trust[:] = 1.0
         memory.euler_share = 1.0 if self.config.values.integration == 'euler' else 0.0
@@ -230,6 +237,11 @@ class Engine:
         if tracks and not memory.tracks:
             # A hand that was felt while the arm yielded may be gone: only the weight is known.
             memory.disturbance[:] = memory.disturbance_mean[:] = memory.compensation
+            memory.disturbance_at_rest += memory.weight
+            memory.rest_position[:] = self.q
+            self._forget_weight()
+        elif memory.tracks and not tracks:
+            self._find_weight()
         memory.tracks = tracks
         self._workspace.install_path(plan.path)
         memory.joints_follow = memory.tracks and memory.path == POSE_PATH
@@ -245,6 +257,29 @@ class Engine:
             q, v = plan.path.coefficients[:, :2].T
         self._workspace.install_start(start.time, q, v)
         self.tick_record.pose_reference[:] = as_pose(start.pose)
+
+    def _find_weight(self) -> None:
+        """Split the torque that was learnt at rest into weight and what is left.
+
+        The weight is that of a load at the tool, of unknown mass and first moment, and of an arm
+        heavier by a share: the least of them, in the sense of least squares.
+        """
+        memory, there = self.memory, self._workspace.copy()
+        there.sense(memory.rest_position, np.zeros(self.arm.nv))
+        gamma = there.tick.pose[:3].T @ memory.gravity
+        wrenches = np.zeros((6, 4))
+        wrenches[:3, 0] = gamma
+        wrenches[3:, 1:] = np.cross(np.eye(3), gamma).T
+        torques = np.column_stack([there.tick.jacobian.T @ wrenches, -there.data.g])
+        torques *= USUAL_WEIGHT
+        found = np.linalg.lstsq(torques, memory.disturbance_at_rest, rcond=SHOWN_WEIGHT)[0]
+        memory.weight[:] = torques @ found
+        memory.disturbance_at_rest -= memory.weight
+        found *= USUAL_WEIGHT
+        memory.load[:], memory.weight_share = found[:4], found[4]
+
+    def _forget_weight(self) -> None:
+        self.memory.load[:] = self.memory.weight[:] = self.memory.weight_share = 0.0
 
     def prepare(self, law: Law) -> None:
         """Make the struct of a law's numbers, and find or make its machine code."""

@@ -115,6 +115,7 @@ class Workspace:
     def _initialise(self, frame: int) -> None:
         memory, tick, model = self.memory, self.tick, self._model
         memory.frame = frame
+        memory.gravity[:] = model.gravity
         memory.effort_limit[:] = model.effort_limit
         memory.velocity_limit[:] = model.velocity_limit
         memory.lower_position_limit[:] = model.lower_position_limit

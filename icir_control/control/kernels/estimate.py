@@ -71,7 +71,8 @@ def observe(memory: Struct, tick: Struct) -> None:
 
     A law that tracks cancels r. One that yields goes back to the estimate at the last time the
     arm was held at rest, which is weight: friction and damping, seen in motion, would push an arm
-    that has stopped. When the gain becomes 0, nothing stays. Never does the compensation jump.
+    that has stopped. As far as a load or a heavier arm explain it, it changes with the posture.
+    When the gain becomes 0, nothing stays. Never does the compensation jump.
 
     Args:
         memory: Holds M, nle and v as measured at the last tick, tau, and r.
@@ -86,6 +87,8 @@ def observe(memory: Struct, tick: Struct) -> None:
     if gain == 0.0:
         clear(r)
         clear(at_rest)
+        clear(memory.load)
+        memory.weight_share = 0.0
     fastest = 0.0
     for i in range(v.shape[0]):
         excess = compensation[i] - r[i]
@@ -100,10 +103,33 @@ def observe(memory: Struct, tick: Struct) -> None:
         if memory.tracks and gain > 0.0:
             compensation[i] = r[i] + left * excess
         else:
-            compensation[i] += fade * (at_rest[i] - compensation[i])
+            compensation[i] += fade * (at_rest[i] + memory.weight[i] - compensation[i])
         fastest = max(fastest, abs(v[i]))
     if memory.tracks and fastest <= REST_SPEED:
         copy(compensation, at_rest)
+        copy(tick.q, memory.rest_position)
+
+
+@part
+def turn_weight(memory: Struct, tick: Struct, g: np.ndarray) -> None:
+    """Write the weight that was learnt in the present posture, J^T (m gamma, m c x gamma) - s g.
+
+    In axes of the tool, where the first moment m c of the load about the tool is constant and
+    gamma is the acceleration of gravity; s is the share by which the arm is heavier.
+    """
+    J, pose, gamma, load = tick.jacobian, tick.pose, memory.gravity, memory.load
+    along_x, along_y, along_z = 0.0, 0.0, 0.0
+    for k in range(3):
+        along_x += pose[k, 0] * gamma[k]
+        along_y += pose[k, 1] * gamma[k]
+        along_z += pose[k, 2] * gamma[k]
+    m, x, y, z = load[0], load[1], load[2], load[3]
+    for i in range(g.shape[0]):
+        total = m * (J[0, i] * along_x + J[1, i] * along_y + J[2, i] * along_z)
+        total += J[3, i] * (y * along_z - z * along_y)
+        total += J[4, i] * (z * along_x - x * along_z)
+        total += J[5, i] * (x * along_y - y * along_x)
+        memory.weight[i] = total - memory.weight_share * g[i]
 
 
 @part

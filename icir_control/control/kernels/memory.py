@@ -92,7 +92,13 @@ MEMORY_LAYOUT = Layout(
         'disturbance_side': (n,),
         'disturbance': (n,),
         'compensation': (n,),
+        # What was learnt at rest: weight of a load and of a heavier arm, and what is left.
         'disturbance_at_rest': (n,),
+        'rest_position': (n,),
+        'gravity': (3,),
+        'load': (4,),
+        'weight_share': (),
+        'weight': (n,),
         'measured_M': (n, n),
         'measured_nle': (n,),
         'measured_q': (n,),

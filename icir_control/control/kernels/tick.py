@@ -3,7 +3,14 @@
 import numpy as np
 
 from icir_control.compiled import JIT_DISABLED, kernel, part
-from icir_control.control.kernels.estimate import observe, predict, remember, send, step_plant
+from icir_control.control.kernels.estimate import (
+    observe,
+    predict,
+    remember,
+    send,
+    step_plant,
+    turn_weight,
+)
 from icir_control.control.kernels.linear import (
     clear,
     copy,
@@ -262,6 +269,8 @@ def sense(dynamics: np.ndarray, memory: Struct, tick: Struct) -> None:
         tick.jacobian, memory.singular_direction
     )
     clear(tick.wrench)
+    if not memory.tracks:
+        turn_weight(memory, tick, gravity_of(dynamics))
 
 
 @part
