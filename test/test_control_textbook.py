@@ -35,7 +35,9 @@ def terms(request):
             return oracle.mass_matrix(), oracle.nle()
 
         return by_mujoco
-    pin = pytest.importorskip('pinocchio')
+    pin = pytest.importorskip(
+        'pinocchio', reason='the optional oracle `pin` is not installed (extra `bench`)'
+    )
     model = pin.buildModelFromXML(urdf_of().read_text().replace('"continuous"', '"revolute"'))
     data = model.createData()
 

@@ -5,7 +5,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from icir_control.control.kernels.reference import TORQUE_SHARE, WEIGHT_SHARE
+from icir_control.control.kernels.rehearse import TORQUE_SHARE, WEIGHT_SHARE
 from icir_control.control.workspace import Workspace
 from icir_control.dynamics import Model, gravity_torque, rnea, root_link, tip_link
 from icir_control.errors import ConfigurationError, PositionLimitError

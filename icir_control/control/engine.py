@@ -24,12 +24,12 @@ from icir_control.control.kernels.memory import (
     as_placement,
     as_pose,
 )
-from icir_control.control.kernels.structs import JOINTS, Layout
+from icir_control.control.kernels.structs import Layout
 from icir_control.control.kernels.tick import CALM, TOO_FAST, TOO_LONG
-from icir_control.control.law import Law, Plan, Start, Tick, guarded
+from icir_control.control.law import Law, Plan, Start, Tick, guarded, layout_of, numbers_of
+from icir_control.control.weight import find_weight, forget_weight
 from icir_control.control.workspace import Workspace
 from icir_control.errors import LawError
-from icir_control.parameter import PER_JOINT, parameters_of
 from icir_control.spatial import SE3, Motion, exp6
 from icir_control.trajectory import JointTrajectory
 
@@ -38,12 +38,6 @@ SLOW_SHARE = 0.2
 
 GAIN_TIME = 0.02
 """[s] In which a gain goes 63 % of the way to a new value, so that the torque does not jump."""
-
-USUAL_WEIGHT = np.array([1.0, 0.1, 0.1, 0.1, 0.1])
-"""What a load has, as a measure: mass [kg], first moment [kg m]; and share of the arm's weight."""
-
-SHOWN_WEIGHT = 0.01
-"""Of the greatest singular value, below which a posture does not show a part of the weight."""
 
 REST_SPEED = 0.05
 """[rad/s or m/s] Below which an arm is taken to be at rest at its first state."""
@@ -130,7 +124,7 @@ class Engine:
         self.clear_alarm()
         memory.observing = memory.has_torque = 0
         memory.disturbance[:] = memory.compensation[:] = memory.disturbance_at_rest[:] = 0.0
-        self._forget_weight()
+        forget_weight(memory)
         memory.disturbance_mean[:] = memory.disturbance_side[:] = 0.0
         memory.observer_trust[:] = 1.0
         memory.euler_share = 1.0 if self.config.values.integration == 'euler' else 0.0
@@ -239,9 +233,9 @@ class Engine:
             memory.disturbance[:] = memory.disturbance_mean[:] = memory.compensation
             memory.disturbance_at_rest += memory.weight
             memory.rest_position[:] = self.q
-            self._forget_weight()
+            forget_weight(memory)
         elif memory.tracks and not tracks:
-            self._find_weight()
+            find_weight(self._workspace)
         memory.tracks = tracks
         self._workspace.install_path(plan.path)
         memory.joints_follow = memory.tracks and memory.path == POSE_PATH
@@ -258,35 +252,12 @@ class Engine:
         self._workspace.install_start(start.time, q, v)
         self.tick_record.pose_reference[:] = as_pose(start.pose)
 
-    def _find_weight(self) -> None:
-        """Split the torque that was learnt at rest into weight and what is left.
-
-        The weight is that of a load at the tool, of unknown mass and first moment, and of an arm
-        heavier by a share: the least of them, in the sense of least squares.
-        """
-        memory, there = self.memory, self._workspace.copy()
-        there.sense(memory.rest_position, np.zeros(self.arm.nv))
-        gamma = there.tick.pose[:3].T @ memory.gravity
-        wrenches = np.zeros((6, 4))
-        wrenches[:3, 0] = gamma
-        wrenches[3:, 1:] = np.cross(np.eye(3), gamma).T
-        torques = np.column_stack([there.tick.jacobian.T @ wrenches, -there.data.g])
-        torques *= USUAL_WEIGHT
-        found = np.linalg.lstsq(torques, memory.disturbance_at_rest, rcond=SHOWN_WEIGHT)[0]
-        memory.weight[:] = torques @ found
-        memory.disturbance_at_rest -= memory.weight
-        found *= USUAL_WEIGHT
-        memory.load[:], memory.weight_share = found[:4], found[4]
-
-    def _forget_weight(self) -> None:
-        self.memory.load[:] = self.memory.weight[:] = self.memory.weight_share = 0.0
-
     def prepare(self, law: Law) -> None:
         """Make the struct of a law's numbers, and find or make its machine code."""
         acceleration = type(law).acceleration
         is_compiled = getattr(acceleration, 'is_compiled', False)
-        values = _numbers_of(law) if is_compiled else {}
-        layout = _layout_of(law, values)
+        values = numbers_of(law) if is_compiled else {}
+        layout = layout_of(law, values)
         self._law, self._law_array = law, layout.new(self.arm.nv)
         self._in_python = None
         if not is_compiled:
@@ -332,7 +303,7 @@ class Engine:
             (tick.task_kd, task_kd),
         ]
         if getattr(type(law).acceleration, 'is_compiled', False):
-            for name, number in _numbers_of(law).items():
+            for name, number in numbers_of(law).items():
                 field = self._law_array[name]
                 if field.dtype == float:
                     goal = np.asarray(number, dtype=float)
@@ -430,34 +401,6 @@ class Engine:
     def gravity_torque(self) -> NDArray[np.float64]:
         """(nv,) at the last state [N m or N]."""
         return self._workspace.data.g
-
-
-def _numbers_of(law: Law) -> dict[str, Any]:
-    """Return what a compiled acceleration sees of a law, by name.
-
-    These are the numbers, bools and arrays that its text names, but for parameters of any length,
-    whose shape would change the type: `__post_init__` brings those into arrays of fixed shape.
-    """
-    declared = parameters_of(type(law))
-    numbers = {}
-    for name in type(law).acceleration.__code__.co_names:
-        one, value = declared.get(name), vars(law).get(name)
-        if one is not None and one.kind == 'float_array' and (one.may_be_empty or not one.length):
-            continue
-        is_array = isinstance(value, np.ndarray) and value.dtype == float
-        if is_array or isinstance(value, bool | int | float):
-            numbers[name] = value
-    return numbers
-
-
-def _layout_of(law: Law, numbers: dict[str, Any]) -> Layout:
-    declared = parameters_of(type(law))
-    shapes: dict[str, tuple[int | str, ...]] = {}
-    for name, value in numbers.items():
-        if not isinstance(value, bool | int):
-            per_joint = name in declared and declared[name].length == PER_JOINT
-            shapes[name] = (JOINTS,) if per_joint else np.shape(value)
-    return Layout(shapes, tuple(name for name in numbers if name not in shapes))
 
 
 def _machine_code(acceleration: Callable[..., Any], layout: Layout) -> int:

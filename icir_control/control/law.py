@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from icir_control.control.arm import Arm
+from icir_control.control.kernels.structs import JOINTS, Layout
 from icir_control.control.workspace import Following
 from icir_control.errors import IcirError, LawError, RefusedError
-from icir_control.parameter import parameter
+from icir_control.parameter import PER_JOINT, parameter, parameters_of
 from icir_control.spatial import SE3, Motion
 from icir_control.trajectory import JointTrajectory, SE3Trajectory
 
@@ -255,3 +256,32 @@ def guarded(law: type[Law], method: str) -> Iterator[None]:
             f'{law.__module__}:{law.__qualname__}',
             f'{method}: {type(error).__name__}: {error} ({place.filename}, line {place.lineno})',
         ) from error
+
+
+def numbers_of(law: Law) -> dict[str, Any]:
+    """Return what a compiled acceleration sees of a law, by name.
+
+    These are the numbers, bools and arrays that its text names, but for parameters of any length,
+    whose shape would change the type: `__post_init__` brings those into arrays of fixed shape.
+    """
+    declared = parameters_of(type(law))
+    numbers = {}
+    for name in type(law).acceleration.__code__.co_names:
+        one, value = declared.get(name), vars(law).get(name)
+        if one is not None and one.kind == 'float_array' and (one.may_be_empty or not one.length):
+            continue
+        is_array = isinstance(value, np.ndarray) and value.dtype == float
+        if is_array or isinstance(value, bool | int | float):
+            numbers[name] = value
+    return numbers
+
+
+def layout_of(law: Law, numbers: dict[str, Any]) -> Layout:
+    """Return the layout of the struct that holds them."""
+    declared = parameters_of(type(law))
+    shapes: dict[str, tuple[int | str, ...]] = {}
+    for name, value in numbers.items():
+        if not isinstance(value, bool | int):
+            per_joint = name in declared and declared[name].length == PER_JOINT
+            shapes[name] = (JOINTS,) if per_joint else np.shape(value)
+    return Layout(shapes, tuple(name for name in numbers if name not in shapes))

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from icir_control.control.arm import Arm
 from icir_control.control.inverse_kinematics import posture_at, postures_at
-from icir_control.control.kernels.reference import ARRIVED, OUTSIDE, STUCK, TORQUE_SHARE
+from icir_control.control.kernels.rehearse import ARRIVED, OUTSIDE, STUCK, TORQUE_SHARE
 from icir_control.control.law import Plan, Start
 from icir_control.control.workspace import Following, Workspace
 from icir_control.errors import PositionLimitError, RefusedError, SingularityError

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from icir_control.compiled import JIT_DISABLED, bound, machine_code
+from icir_control.control.kernels.follow import follow_pose_path, place_joint_path
 from icir_control.control.kernels.memory import (
     JOINT_PATH,
     MEMORY_LAYOUT,
@@ -20,11 +21,7 @@ from icir_control.control.kernels.memory import (
     as_placement,
     as_pose,
 )
-from icir_control.control.kernels.reference import (
-    follow_pose_path,
-    place_joint_path,
-    rehearse,
-)
+from icir_control.control.kernels.rehearse import rehearse
 from icir_control.control.kernels.structs import argument
 from icir_control.control.kernels.tick import run
 from icir_control.dynamics import Model

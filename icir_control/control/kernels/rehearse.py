@@ -1,0 +1,94 @@
+"""The rehearsal of a motion along a path of the tool, before anything moves."""
+
+import numpy as np
+
+from icir_control.compiled import kernel, part
+from icir_control.control.kernels.follow import follow
+from icir_control.control.kernels.linear import clear, copy
+from icir_control.control.kernels.structs import Struct
+from icir_control.dynamics.kernels import gravity_of, mass_matrix_of, nle_of, terms
+
+TORQUE_SHARE = 0.9
+"""Of the effort limits that a planned motion may take; feedback has the rest."""
+
+WEIGHT_SHARE = 0.05
+"""Of the effort limit that the weight must leave of that for a slower motion to be of use."""
+
+OUTSIDE, STUCK, ARRIVED = range(3)
+"""How a rehearsal ends: past a position limit, at rest elsewhere, at the goal."""
+
+
+@kernel
+def rehearse(dynamics: np.ndarray, memory: Struct, tick: Struct) -> None:
+    """Run a motion along a pose path to its end without moving the arm.
+
+    Args:
+        dynamics: The buffer of a `Data`.
+        memory: At the start of the path; it moves. Its `lowest` and `highest` are the position
+            limits that hold. Its `outcome` then is how it ends (OUTSIDE, ...), the joint that is
+            past its limit and where it would be, the time that it takes [s], the smallest
+            singular value on the way, the distance that is left to the path [m, rad], the
+            greatest on the way, and the square of `stretch`.
+        tick: Holds the reference, which moves.
+    """
+    lowest, highest, outcome = memory.lowest, memory.highest, memory.outcome
+    q, q_before, q_after = tick.position_reference, memory.q_before, memory.q_after
+    n, h = q.shape[0], tick.period
+    longest = 3.0 * memory.duration / memory.speed_scale + 10.0
+    still = 0.0
+    time = 0.0
+    clear(outcome)
+    outcome[0] = STUCK
+    outcome[4] = np.inf
+    while time < longest and still <= 0.3 and outcome[0] == STUCK:
+        copy(q, q_before)
+        copy(q_after, q)
+        follow(dynamics, memory, tick)
+        time += h
+        outcome[3] = time
+        outcome[4] = min(outcome[4], memory.reference_singular_value)
+        outcome[6] = max(outcome[6], memory.off_path)
+        outcome[7] = max(outcome[7], _square_of_stretch(dynamics, memory, tick))
+        fastest = 0.0
+        for i in range(n):
+            if not lowest[i] <= q_after[i] <= highest[i] and outcome[0] == STUCK:
+                outcome[0] = OUTSIDE
+                outcome[1] = i
+                outcome[2] = q_after[i]
+            fastest = max(fastest, abs(q_after[i] - q[i]) / h)
+        at_goal = memory.path_time >= memory.duration and memory.off_path < 1e-6
+        # The posture of a redundant arm may take its time, the tool is there.
+        if outcome[0] == STUCK and at_goal and (n > 6 or fastest < 1e-4):
+            outcome[0] = ARRIVED
+        still = still + h if fastest < 1e-3 and memory.limited else 0.0
+    outcome[5] = memory.off_path
+
+
+@part
+def _square_of_stretch(dynamics: np.ndarray, memory: Struct, tick: Struct) -> float:
+    """Return the square of the factor on time that brings the torque of the path within limits.
+
+    Stretched by s, tau = g + d becomes g + d / s^2. A joint whose weight alone takes the torque
+    that is there does not count: more time is no help.
+    """
+    h, q, q_before, q_after = (
+        tick.period,
+        tick.position_reference,
+        memory.q_before,
+        memory.q_after,
+    )
+    n = q.shape[0]
+    v, limit = np.empty(n), memory.effort_limit
+    for i in range(n):
+        v[i] = (q[i] - q_before[i]) / h
+    terms(dynamics, q, v)
+    M, nle, g = mass_matrix_of(dynamics), nle_of(dynamics), gravity_of(dynamics)
+    square = 0.0
+    for i in range(n):
+        d = nle[i] - g[i]
+        for j in range(n):
+            d += M[i, j] * (q_after[j] - 2.0 * q[j] + q_before[j]) / (h * h)
+        left = TORQUE_SHARE * limit[i] - (g[i] if d > 0.0 else -g[i])
+        if left > WEIGHT_SHARE * limit[i]:
+            square = max(square, abs(d) / left)
+    return square
