@@ -136,14 +136,15 @@ class Session:
 
     def push(self, force: tuple[float, float, float], hold: float) -> None:
         """Push at the end effector, in its axes [N], for a while of simulation time [s]."""
-        self._set_bridge('external_wrench_hold', hold)
+        self.set_bridge('external_wrench_hold', hold)
         message = WrenchStamped()
         message.header.frame_id = TOOL
         message.wrench.force.x, message.wrench.force.y, message.wrench.force.z = force
         self.observer.spin_until(self._wrenches.get_subscription_count)
         self._wrenches.publish(message)
 
-    def _set_bridge(self, parameter: str, value: float) -> None:
+    def set_bridge(self, parameter: str, value: float) -> None:
+        """Set a parameter of the bridge."""
         request = SetParameters.Request()
         request.parameters = [Parameter(parameter, value=value).to_parameter_msg()]
         answer = self.observer.call(SetParameters, 'mujoco_bridge/set_parameters', request)
