@@ -11,7 +11,15 @@ from typing import Any
 
 import numpy as np
 
-from icir_control.dynamics.call import check_pair, compute, compute2, compute3, run_carefully
+from icir_control.dynamics.call import (
+    NOT_TAKEN,
+    check_model,
+    check_pair,
+    compute,
+    compute2,
+    compute3,
+    run_carefully,
+)
 from icir_control.dynamics.kernels import (
     CheckedKernel,
     articulated,
@@ -41,12 +49,11 @@ def compute_all_terms(model: Model, data: Data, q: Any, v: Any) -> None:
     accelerations at ddq = 0 (`data.a`) that `frame_classical_acceleration` reads.
     """
     # `compute2`, spelled out: the one call of every tick.
-    if data.model is model:
-        try:
-            if all_terms.call(data.buffer, q, v) == 0:
-                return
-        except TypeError:
-            pass
+    try:
+        if data.model is model and all_terms.call(data.buffer, q, v) == 0:
+            return
+    except NOT_TAKEN:
+        pass
     compute2(all_terms, model, data, q, v)
 
 
@@ -60,12 +67,11 @@ def forward_kinematics(model: Model, data: Data, q: Any, v: Any = None, a: Any =
         if a is not None:
             raise InvalidValueError('v', None, 'a velocity, since there is an acceleration')
         # `compute`, spelled out: for an arm the call itself is a good part of the time.
-        if data.model is model:
-            try:
-                if placements.call(data.buffer, q) == 0:
-                    return
-            except TypeError:
-                pass
+        try:
+            if data.model is model and placements.call(data.buffer, q) == 0:
+                return
+        except NOT_TAKEN:
+            pass
         compute(placements, model, data, q)
     elif a is None:
         compute2(forward.velocities, model, data, q, v)
@@ -134,7 +140,8 @@ def aba(
 ) -> Array:
     """Return the acceleration `data.ddq` (nv,) under a torque: M ddq = tau - nle + J^T f.
 
-    Articulated-body algorithm; it fills nothing but `data.ddq`.
+    Articulated-body algorithm; it fills nothing but `data.ddq`: placements and twists stay what
+    they were.
 
     Args:
         model: The model.
@@ -213,6 +220,7 @@ def integrate(model: Model, q: Any, v: Any) -> Array:
         InvalidValueError: A vector is of the wrong length, not finite, or a quaternion in it is
             far from unit length.
     """
+    check_model(model)
     out = np.empty(model.nq)
     _run_on_constants(manifold.integrated, model, q, v, out)
     return out
@@ -231,6 +239,7 @@ def difference(model: Model, q0: Any, q1: Any) -> Array:
     Raises:
         InvalidValueError: As for `integrate`.
     """
+    check_model(model)
     out = np.empty(model.nv)
     _run_on_constants(manifold.differenced, model, q0, q1, out)
     return out
@@ -267,7 +276,8 @@ def _by_joint(model: Model, external_forces: ExternalForces) -> list[tuple[int, 
     else:
         raise InvalidValueError('external_forces', external_forces, expected)
     for joint_id, force in pairs:
-        if joint_id not in range(model.njoints) or not isinstance(force, Force):
+        is_joint = isinstance(joint_id, int | np.integer) and 0 <= joint_id < model.njoints
+        if not is_joint or not isinstance(force, Force):
             raise InvalidValueError('external_forces', external_forces, expected)
     return pairs
 
@@ -276,7 +286,6 @@ def _run_on_constants(kernel: CheckedKernel, model: Model, a: Any, b: Any, out: 
     try:
         if kernel.call(model.buffer, a, b, out) == 0:
             return
-    except TypeError:
-        # Not compiled yet, or other types than it takes.
+    except NOT_TAKEN:
         pass
     run_carefully(kernel, model, model.buffer, a, b, out)
