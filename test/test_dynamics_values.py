@@ -219,3 +219,9 @@ def test_a_singular_mass_matrix_is_refused(seed):
     ):
         with pytest.raises(ModelError, match="joint 'first' moves has no inertia"):
             compute()
+
+
+def test_what_is_fixed_to_the_world_has_no_part_in_the_mass_that_moves():
+    builder = icir.ModelBuilder().add_body('rock', 'universe', Inertia.point_mass(9.0, (1, 0, 0)))
+    builder.add_joint('a', 'revolute').add_body('b', 'a', Inertia.point_mass(2.0, (1, 0, 0)))
+    assert icir.total_mass(builder.build()) == 2.0

@@ -18,7 +18,6 @@ from icir_control.dynamics.call import (
     compute,
     compute2,
     compute3,
-    run_carefully,
 )
 from icir_control.dynamics.kernels import (
     CheckedKernel,
@@ -27,7 +26,6 @@ from icir_control.dynamics.kernels import (
     composite,
     forward,
     inverse,
-    manifold,
 )
 from icir_control.dynamics.kernels import layout as at
 from icir_control.dynamics.kernels.forward import placements
@@ -101,6 +99,18 @@ def nonlinear_effects(model: Model, data: Data, q: Any, v: Any) -> Array:
     """Return `data.nle` = C(q, v) v + g(q), (nv,): the torque at ddq = 0."""
     compute2(inverse.nonlinear_effects, model, data, q, v)
     return data.nle
+
+
+def static_torque(
+    model: Model, data: Data, q: Any, external_forces: ExternalForces | None = None
+) -> Array:
+    """Return the torque `data.tau` (nv,) that holds the model still at q against forces.
+
+    As `rnea` at rest: g - J^T f.
+    """
+    check_model(model)
+    still = np.zeros(model.nv)
+    return rnea(model, data, q, still, still, external_forces)
 
 
 def rnea(
@@ -177,6 +187,30 @@ def center_of_mass_jacobian(model: Model, data: Data, q: Any) -> Array:
     return data.Jcom
 
 
+def center_of_mass_velocity(model: Model, data: Data, q: Any, v: Any) -> Array:
+    """Return the velocity of the whole's centre of mass in the world, (3,) [m/s].
+
+    `data.Ag` and `.hg` are filled too.
+    """
+    return centroidal_momentum(model, data, q, v)[:3] / total_mass(model)
+
+
+def center_of_mass_acceleration(model: Model, data: Data, q: Any, v: Any, a: Any) -> Array:
+    """Return the acceleration of the whole's centre of mass in the world, (3,) [m/s^2].
+
+    From Newton's law: m c'' is the force through the ground, which `rnea` finds, and the weight.
+    `data.tau` and `.f` are filled too.
+    """
+    rnea(model, data, q, v, a)
+    return data.rows[0, at.WRENCH : at.WRENCH + 3] / total_mass(model) + model.gravity
+
+
+def total_mass(model: Model) -> float:
+    """Return the mass [kg] of all that moves."""
+    check_model(model)
+    return sum(inertia.mass for inertia in model.inertias[1:])
+
+
 def centroidal_map(model: Model, data: Data, q: Any) -> Array:
     """Return `data.Ag` (6, nv): the centroidal momentum is Ag v (CCRBA)."""
     compute(centroidal.centroidal_map, model, data, q)
@@ -202,47 +236,6 @@ def potential_energy(model: Model, data: Data, q: Any) -> float:
     """Return the energy in the field of gravity [J], 0 with all mass at the world's origin."""
     compute(centroidal.potential_energy, model, data, q)
     return data.buffer.item(at.H_ENERGY)
-
-
-def integrate(model: Model, q: Any, v: Any) -> Array:
-    """Return the configuration (nq,) that the constant velocity v reaches from q in unit time.
-
-    A floating joint moves along a screw, with its twist constant in the body; a quaternion keeps
-    its unit length; all other coordinates add, also the three of a planar joint. For a step of
-    h seconds, pass h v.
-
-    Args:
-        model: The model.
-        q: Configuration (nq,) [rad or m].
-        v: Velocity (nv,), times the duration.
-
-    Raises:
-        InvalidValueError: A vector is of the wrong length, not finite, or a quaternion in it is
-            far from unit length.
-    """
-    check_model(model)
-    out = np.empty(model.nq)
-    _run_on_constants(manifold.integrated, model, q, v, out)
-    return out
-
-
-def difference(model: Model, q0: Any, q1: Any) -> Array:
-    """Return the velocity (nv,) that leads from q0 to q1 in unit time: integrate's inverse.
-
-    Quaternions turn by at most pi.
-
-    Args:
-        model: The model.
-        q0: Configuration (nq,) to start from.
-        q1: Configuration (nq,) to reach.
-
-    Raises:
-        InvalidValueError: As for `integrate`.
-    """
-    check_model(model)
-    out = np.empty(model.nv)
-    _run_on_constants(manifold.differenced, model, q0, q1, out)
-    return out
 
 
 def _compute_with_forces(
@@ -280,12 +273,3 @@ def _by_joint(model: Model, external_forces: ExternalForces) -> list[tuple[int, 
         if not is_joint or not isinstance(force, Force):
             raise InvalidValueError('external_forces', external_forces, expected)
     return pairs
-
-
-def _run_on_constants(kernel: CheckedKernel, model: Model, a: Any, b: Any, out: Array) -> None:
-    try:
-        if kernel.call(model.buffer, a, b, out) == 0:
-            return
-    except NOT_TAKEN:
-        pass
-    run_carefully(kernel, model, model.buffer, a, b, out)

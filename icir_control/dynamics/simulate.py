@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from icir_control.dynamics.algorithms import aba, integrate
+from icir_control.dynamics.algorithms import aba
+from icir_control.dynamics.configuration import integrate
 from icir_control.dynamics.model import Model
 from icir_control.errors import InvalidValueError, SimulationError
 from icir_control.spatial.arrays import checked
