@@ -45,6 +45,10 @@ from icir_control.dynamics.frames import frame_velocity as frame_velocity
 from icir_control.dynamics.frames import joint_jacobian as joint_jacobian
 from icir_control.dynamics.frames import root_link as root_link
 from icir_control.dynamics.frames import tip_link as tip_link
+from icir_control.dynamics.inverse_kinematics import inverse_kinematics as inverse_kinematics
+from icir_control.dynamics.inverse_kinematics import (
+    inverse_kinematics_solutions as inverse_kinematics_solutions,
+)
 from icir_control.dynamics.joints import Frame as Frame
 from icir_control.dynamics.joints import FrameType as FrameType
 from icir_control.dynamics.joints import Joint as Joint

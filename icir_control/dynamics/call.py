@@ -58,7 +58,7 @@ def check_pair(model: Model, data: Data) -> None:
         InvalidValueError: They are no model and its data.
     """
     check_model(model)
-    if not isinstance(data, Data) or data.model != model:
+    if not isinstance(data, Data) or (data.model is not model and data.model != model):
         raise InvalidValueError('data', data, f'one that model {model.name!r} created')
     data.model = model
 

@@ -168,16 +168,27 @@ def _checked(
 ) -> int:
     """Return the frame's index; say what is wrong with the arguments, if anything is."""
     check_pair(model, data)
+    index = frame_index(model, frame_id)
+    if reference not in list(ReferenceFrame):
+        raise InvalidValueError('reference', reference, 'a ReferenceFrame')
+    joint = model.frames[index].parent
+    data.check_computed(joint, at.POSITION)
+    data.check_computed(joint, _NEEDS.get(kernel, at.POSITION))
+    return index
+
+
+def frame_index(model: Model, frame_id: Any) -> int:
+    """Return the index of a frame that is given by name or index.
+
+    Raises:
+        UnknownNameError: There is no such name.
+        InvalidValueError: There is no such index.
+    """
     if isinstance(frame_id, str):
-        frame_id = model.frame_id(frame_id)
+        return model.frame_id(frame_id)
     if not isinstance(frame_id, int | np.integer) or not 0 <= frame_id < model.nframes:
         expected = f'the name of a frame, or an index from 0 to {model.nframes - 1}'
         raise InvalidValueError('frame_id', frame_id, expected)
-    if reference not in list(ReferenceFrame):
-        raise InvalidValueError('reference', reference, 'a ReferenceFrame')
-    joint = model.frames[frame_id].parent
-    data.check_computed(joint, at.POSITION)
-    data.check_computed(joint, _NEEDS.get(kernel, at.POSITION))
     return int(frame_id)
 
 

@@ -26,12 +26,12 @@ class Value:
         return tuple(getattr(self, field.name) for field in fields(self))  # type: ignore[arg-type]
 
     def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
         if type(other) is not type(self):
             return NotImplemented
         pairs = zip(self._parts(), other._parts(), strict=True)
-        return self is other or all(
-            np.array_equal(a, b) if isinstance(a, np.ndarray) else a == b for a, b in pairs
-        )
+        return all(np.array_equal(a, b) if isinstance(a, np.ndarray) else a == b for a, b in pairs)
 
     def __hash__(self) -> int:
         return hash((type(self), *(part for part in self._parts() if isinstance(part, str))))
