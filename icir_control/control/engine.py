@@ -7,7 +7,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from icir_control.compiled import JIT_DISABLED, machine_code
-from icir_control.control import inverse_kinematics
 from icir_control.control.config import ControllerConfig
 from icir_control.control.kernels.memory import (
     ACTUATE,
@@ -29,6 +28,7 @@ from icir_control.control.kernels.tick import CALM, TOO_FAST, TOO_LONG
 from icir_control.control.law import Law, Plan, Start, Tick, guarded, layout_of, numbers_of
 from icir_control.control.weight import find_weight, forget_weight
 from icir_control.control.workspace import Workspace
+from icir_control.dynamics.inverse_kinematics import prepare as prepare_inverse_kinematics
 from icir_control.errors import LawError
 from icir_control.spatial import SE3, Motion, exp6
 from icir_control.trajectory import JointTrajectory
@@ -269,7 +269,7 @@ class Engine:
             self.memory.law_function = _machine_code(acceleration, layout)
             self.memory.law = self._law_array.ctypes.data
         if 'pose' in law.accepts:
-            inverse_kinematics.prepare()
+            prepare_inverse_kinematics()
             self._workspace.prepare_to_place()
         if law.TRACKS and law.FOLLOWS == 'pose':
             self._workspace.prepare_to_follow()
