@@ -73,6 +73,9 @@ def sim(
         bool,
         typer.Option('--composed', help='Bridge and controller in one process, for batch work.'),
     ] = False,
+    verbose: Annotated[
+        bool, typer.Option('--verbose', help='Name each shape that cannot be drawn.')
+    ] = False,
 ) -> None:
     """Run the simulation, with the keyboard in this terminal; q or Ctrl-C ends it."""
     from icir_control.app.sim import simulate
@@ -85,6 +88,7 @@ def sim(
         real_time_factor=real_time_factor,
         free_run=free_run,
         composed=composed,
+        verbose=verbose,
     )
 
 

@@ -97,6 +97,7 @@ class SimulatedRobot:
         timestep_ns: Length of a step [ns].
         links: Names of the links.
         notes: What had to be left out or adapted, for the user to read.
+        left_out: Each shape that had to be left out, and why.
         joint_damping: (nv,) of the URDF [N m s/rad; N s/m].
         joint_friction: (nv,) Coulomb friction of the URDF [N m; N].
         armature: (nv,) rotor inertia, all zero [kg m^2; kg].
@@ -139,10 +140,11 @@ class SimulatedRobot:
         check_joint_names(self.joint_names, description.moving_joints)
         if end_effector_frame not in description.links:
             raise UnknownNameError('end-effector frame', end_effector_frame, description.links)
-        spec, notes = build_scene(
+        spec, description = build_scene(
             description, joint_names=self.joint_names, timestep=self.timestep_ns * 1e-9
         )
-        self.notes: tuple[str, ...] = notes
+        self.notes: tuple[str, ...] = description.notes
+        self.left_out = description.left_out
         nominal = spec.compile()
         self._joints = joints = Joints(self.joint_names, nominal)
         self.joint_damping, self.joint_friction = joints.damping, joints.friction

@@ -150,6 +150,8 @@ class MujocoBridge:
             log.warning(f'the plant departs from the model: plant.{name} = {value}')
         for note in (*self._notes, *self.world.notes):
             log.warning(note)
+        for shape in self.world.left_out:
+            log.debug(f'left out: {shape}')
         if config.viewer == 'auto' and self._viewer.reason:
             log.info(f'no window: {self._viewer.reason}')
         log.info('time stands still until the first command')
