@@ -21,6 +21,8 @@ from icir_control.dynamics.algorithms import nonlinear_effects as nonlinear_effe
 from icir_control.dynamics.algorithms import potential_energy as potential_energy
 from icir_control.dynamics.algorithms import rnea as rnea
 from icir_control.dynamics.builder import ModelBuilder as ModelBuilder
+from icir_control.dynamics.chain import Chain as Chain
+from icir_control.dynamics.chain import KinematicTree as KinematicTree
 from icir_control.dynamics.frames import ReferenceFrame as ReferenceFrame
 from icir_control.dynamics.frames import frame_acceleration as frame_acceleration
 from icir_control.dynamics.frames import (
@@ -33,6 +35,7 @@ from icir_control.dynamics.frames import (
 from icir_control.dynamics.frames import frame_placement as frame_placement
 from icir_control.dynamics.frames import frame_velocity as frame_velocity
 from icir_control.dynamics.frames import joint_jacobian as joint_jacobian
+from icir_control.dynamics.frames import named_frame as named_frame
 from icir_control.dynamics.frames import root_link as root_link
 from icir_control.dynamics.frames import tip_link as tip_link
 from icir_control.dynamics.joints import Frame as Frame

@@ -1,5 +1,6 @@
 """The scene: the robot of a URDF with motors, on a floor, in a light."""
 
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 
 import mujoco
@@ -7,7 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from icir_control.errors import ModelError
-from icir_control.simulation.urdf import Urdf, read_urdf
+from icir_control.simulation.inertia import lump_refused_inertias
+from icir_control.simulation.joints import check_joint_names
+from icir_control.simulation.urdf import Urdf
 
 FLOOR = 'floor'
 
@@ -23,7 +26,7 @@ _ON_THE_FLOOR = 1e-6
 
 
 def build_scene(
-    description: Urdf, *, joint_names: tuple[str, ...], timestep: float
+    read: Callable[..., Urdf], *, joint_names: tuple[str, ...], timestep: float
 ) -> tuple[mujoco.MjSpec, Urdf]:
     """Build the scene around a robot.
 
@@ -31,25 +34,29 @@ def build_scene(
     URDF's. Effort limits of the URDF bound each joint's actuation, as they do in the arm.
 
     Args:
-        description: The robot.
+        read: Reads the robot; its argument `meshes` is that of `read_urdf`.
         joint_names: The moving joints; one motor each, in this order.
         timestep: Length of a step [s].
 
     Returns:
-        The scene, which compiles, and the description with the meshes that it could use.
+        The scene, which compiles, and the robot with the meshes that it could use.
 
     Raises:
-        ModelError: MuJoCo cannot make a model of the description; the message is MuJoCo's.
+        UnknownNameError: A name is not that of a moving joint.
+        ModelError: A joint is missing; or MuJoCo cannot make a model of the description, and the
+            message is MuJoCo's.
     """
+    description = read()
+    check_joint_names(joint_names, description.moving_joints)
     try:
         return _dress(description, joint_names, timestep), description
     except ModelError:
         if not description.assets:
             raise
     # A mesh that MuJoCo cannot decode must not take the arm with it.
-    bare = read_urdf(description.origin, meshes='none')
+    bare = read(meshes='none')
     spec = _dress(bare, joint_names, timestep)
-    description = read_urdf(description.origin, meshes='converted')
+    description = read(meshes='converted')
     with suppress(ModelError):
         return _dress(description, joint_names, timestep), description
     return spec, bare
@@ -90,6 +97,8 @@ def _dress(description: Urdf, joint_names: tuple[str, ...], timestep: float) -> 
     """Add all that is not the robot, and compile once to see that it holds together."""
     try:
         spec = mujoco.MjSpec.from_string(description.xml, assets=description.assets)
+        _hold_joints(spec, description.held)
+        lump_refused_inertias(spec)
         for mesh in spec.meshes:
             # Masses are the URDF's; for their own MuJoCo would refuse meshes that are not closed.
             mesh.inertia = mujoco.mjtMeshInertia.mjMESH_INERTIA_SHELL
@@ -114,6 +123,25 @@ def _dress(description: Urdf, joint_names: tuple[str, ...], timestep: float) -> 
         reason = ' '.join(str(error).split())
         raise ModelError(f'{description.source}: MuJoCo refuses it: {reason}') from error
     return spec
+
+
+def _hold_joints(spec: mujoco.MjSpec, held: Mapping[str, float]) -> None:
+    """Fix joints where they are held [rad or m]: their links become part of those above."""
+    for name, position in held.items():
+        joint = spec.joint(name)
+        if joint is None:  # planar or floating, fixed in the text
+            continue
+        body, axis = joint.parent, joint.axis / np.linalg.norm(joint.axis)
+        if joint.type == mujoco.mjtJoint.mjJNT_SLIDE:
+            way = np.empty(3)
+            mujoco.mju_rotVecQuat(way, position * axis, body.quat)
+            body.pos = body.pos + way
+        else:
+            turn, quaternion = np.empty(4), np.empty(4)
+            mujoco.mju_axisAngle2Quat(turn, axis, position)
+            mujoco.mju_mulQuat(quaternion, body.quat, turn)
+            body.quat = quaternion
+        spec.delete(joint)
 
 
 def _sort_shapes(spec: mujoco.MjSpec) -> None:

@@ -2,6 +2,7 @@
 
 import os
 import xml.etree.ElementTree as ElementTree
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -27,20 +28,20 @@ class Urdf:
     """A robot description, ready for MuJoCo.
 
     Attributes:
-        origin: Path or text that it was read from.
         source: Where it came from, for messages.
         xml: The text that MuJoCo is given.
         links: Names of all links.
         moving_joints: Names of the joints that move, in the order of the file.
+        held: Joints that could move, and where they are instead [rad or m].
         assets: Bytes of the meshes, by the names that `xml` uses.
         left_out: Why meshes were left out, one entry for each.
     """
 
-    origin: str | os.PathLike[str]
     source: str
     xml: str
     links: tuple[str, ...]
     moving_joints: tuple[str, ...]
+    held: Mapping[str, float]
     assets: dict[str, bytes] = field(default_factory=dict)
     left_out: tuple[str, ...] = ()
 
@@ -56,11 +57,19 @@ class Urdf:
         )
 
 
-def read_urdf(path_or_xml: str | os.PathLike[str], *, meshes: str = 'as they are') -> Urdf:
+def read_urdf(
+    path_or_xml: str | os.PathLike[str],
+    *,
+    held: Mapping[str, float] | None = None,
+    default_effort: float | None = None,
+    meshes: str = 'as they are',
+) -> Urdf:
     """Read a URDF and prepare it for MuJoCo.
 
     Args:
         path_or_xml: A path, or the text itself (anything that begins with `<`).
+        held: Joints that do not move, and where they are [rad or m].
+        default_effort: Limit of joints to which the URDF gives none, or 0 [N m or N].
         meshes: `as they are` where MuJoCo reads their format, all `converted`, or `none`.
 
     Returns:
@@ -78,7 +87,11 @@ def read_urdf(path_or_xml: str | os.PathLike[str], *, meshes: str = 'as they are
     if robot.tag != 'robot':
         raise ModelError(f'{source} is no URDF: its root is <{robot.tag}>, expected <robot>')
     links = tuple(link.get('name', '') for link in robot.findall('link'))
-    moving_joints = _moving_joints(robot, source)
+    held = held or {}
+    _free_of_mimics(robot, held)
+    moving_joints = _moving_joints(robot, source, held)
+    if default_effort is not None:
+        _set_effort(robot, default_effort)
     _drop_empty_inertials(robot)
     assets, left_out = _settle_shapes(robot, folder, meshes)
     extension = robot.find('mujoco')
@@ -89,7 +102,7 @@ def read_urdf(path_or_xml: str | os.PathLike[str], *, meshes: str = 'as they are
         compiler = ElementTree.SubElement(extension, 'compiler')
     compiler.attrib.update(_COMPILER)
     xml = ElementTree.tostring(robot, encoding='unicode')
-    return Urdf(path_or_xml, source, xml, links, moving_joints, assets, tuple(left_out))
+    return Urdf(source, xml, links, moving_joints, held, assets, tuple(left_out))
 
 
 def _read_text(path_or_xml: str | os.PathLike[str]) -> tuple[str, str, Path]:
@@ -104,11 +117,15 @@ def _read_text(path_or_xml: str | os.PathLike[str]) -> tuple[str, str, Path]:
         raise ModelError(f'cannot read the URDF {path}: {error}') from error
 
 
-def _moving_joints(robot: ElementTree.Element, source: str) -> tuple[str, ...]:
+def _moving_joints(
+    robot: ElementTree.Element, source: str, held: Mapping[str, float]
+) -> tuple[str, ...]:
     """Return the names of the joints that move, once all joints are found to be valid."""
     moving = []
     for joint in robot.findall('joint'):
         name, kind = joint.get('name', ''), joint.get('type', '')
+        if name in held and kind in ('planar', 'floating') and not held[name]:
+            joint.set('type', kind := 'fixed')
         if kind not in JOINT_TYPES:
             valid = ', '.join(JOINT_TYPES)
             raise ModelError(
@@ -118,9 +135,27 @@ def _moving_joints(robot: ElementTree.Element, source: str) -> tuple[str, ...]:
             end = joint.find(tag)
             if end is None or not end.get('link'):
                 raise ModelError(f'{source}: joint {name!r} has no <{tag} link="...">')
-        if kind != 'fixed':
+        if kind != 'fixed' and name not in held:
             moving.append(name)
     return tuple(moving)
+
+
+def _free_of_mimics(robot: ElementTree.Element, held: Mapping[str, float]) -> None:
+    """Take the couplings of joints that are held away: MuJoCo makes constraints of them."""
+    for joint in robot.findall('joint'):
+        mimic = joint.find('mimic')
+        if mimic is not None and {joint.get('name'), mimic.get('joint')} & set(held):
+            joint.remove(mimic)
+
+
+def _set_effort(robot: ElementTree.Element, effort: float) -> None:
+    """Give a limit of effort [N m or N] to the joints that have none, or 0."""
+    for joint in robot.findall('joint'):
+        limit = joint.find('limit')
+        if limit is None:
+            limit = ElementTree.SubElement(joint, 'limit')
+        if _is_zero(limit.get('effort', '0')):
+            limit.set('effort', repr(effort))
 
 
 def _drop_empty_inertials(robot: ElementTree.Element) -> None:
@@ -161,6 +196,9 @@ def _settle_shapes(
         shape.attrib.pop('name', None)
         mesh = shape.find('geometry/mesh')
         if mesh is None:
+            if not _has_size(shape):
+                link.remove(shape)
+                left_out.append(f'{shape.tag} of link {link.get("name")!r}: a size of zero')
             continue
         uri = mesh.get('filename', '')
         try:
@@ -184,6 +222,16 @@ def _settle_shapes(
             paint = ElementTree.SubElement(shape, 'material', name=f'colour of {name}')
             ElementTree.SubElement(paint, 'color', rgba=colour)
     return assets, left_out
+
+
+def _has_size(shape: ElementTree.Element) -> bool:
+    """Tell whether no length of a shape is zero; MuJoCo says what else is wrong with it."""
+    return not any(
+        _is_zero(word)
+        for body in shape.findall('geometry/*')
+        for length in body.attrib.values()
+        for word in length.split()
+    )
 
 
 def _file_of(uri: str, folder: Path, meshes: str) -> Path:
