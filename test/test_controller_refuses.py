@@ -46,7 +46,6 @@ EDITS = {
         '[gravity, home, ready, wave,',
         r'modes\.wave',
     ),
-    'a mode that is not named': ('[gravity, home, ready,', '[gravity, home,', r'modes\.ready'),
     'an initial mode that there is not': (
         'initial_mode: gravity',
         'initial_mode: rest',

@@ -31,6 +31,8 @@ from icir_control.dynamics.configuration import difference as difference
 from icir_control.dynamics.configuration import distance as distance
 from icir_control.dynamics.configuration import integrate as integrate
 from icir_control.dynamics.configuration import interpolate as interpolate
+from icir_control.dynamics.chain import Chain as Chain
+from icir_control.dynamics.chain import KinematicTree as KinematicTree
 from icir_control.dynamics.frames import ReferenceFrame as ReferenceFrame
 from icir_control.dynamics.frames import frame_acceleration as frame_acceleration
 from icir_control.dynamics.frames import (
@@ -43,6 +45,7 @@ from icir_control.dynamics.frames import (
 from icir_control.dynamics.frames import frame_placement as frame_placement
 from icir_control.dynamics.frames import frame_velocity as frame_velocity
 from icir_control.dynamics.frames import joint_jacobian as joint_jacobian
+from icir_control.dynamics.frames import named_frame as named_frame
 from icir_control.dynamics.frames import root_link as root_link
 from icir_control.dynamics.frames import tip_link as tip_link
 from icir_control.dynamics.inverse_kinematics import inverse_kinematics as inverse_kinematics
