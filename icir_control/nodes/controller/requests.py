@@ -38,6 +38,7 @@ class Requests:
         self._node = node
         self._controller = controller
         self._arm = controller.config.arm
+        self._prefix = controller.config.values.frame_prefix
         self._joint_names = list(self._arm.model.joint_names)
         self._done = done
         self._outcome = node.create_publisher(DiagnosticStatus, '~/motion_status', LATCHED)
@@ -114,7 +115,7 @@ class Requests:
         frame = self._arm.end_effector_frame
         given, force, torque = message.header.frame_id, message.wrench.force, message.wrench.torque
         values = np.array([force.x, force.y, force.z, torque.x, torque.y, torque.z])
-        if given in ('', frame) and np.isfinite(values).all():
+        if given in ('', frame, self._prefix + frame) and np.isfinite(values).all():
             self._controller.set_measured_wrench(Force.from_vector(values))
             return
         self._node.get_logger().warning(
@@ -130,7 +131,7 @@ class Requests:
             InvalidValueError: Another frame, no quaternion, or a number that is not finite.
         """
         frame, base = message.header.frame_id, self._arm.base_frame
-        if frame not in ('', base):
+        if frame not in ('', base, self._prefix + base):
             raise InvalidValueError('header.frame_id', frame, f'{base!r} or an empty one')
         position, orientation = message.pose.position, message.pose.orientation
         return SE3.from_quaternion(

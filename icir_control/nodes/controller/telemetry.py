@@ -41,6 +41,7 @@ class Telemetry:
         self._controller = controller
         self._name = node.get_fully_qualified_name()
         self._arm = controller.config.arm
+        self._prefix = controller.config.values.frame_prefix
         self._mode_publisher = node.create_publisher(String, '~/mode', LATCHED)
         self._mode = ''
         self._due_ns = 0
@@ -122,7 +123,7 @@ class Telemetry:
                 other.publish(make(header))
 
     def _pose(self, header: Header, placement: SE3) -> PoseStamped:
-        header.frame_id = self._arm.base_frame
+        header.frame_id = self._prefix + self._arm.base_frame
         message = PoseStamped(header=header)
         position, orientation = message.pose.position, message.pose.orientation
         position.x, position.y, position.z = placement.translation.tolist()
@@ -130,7 +131,7 @@ class Telemetry:
         return message
 
     def _tool_error(self, header: Header) -> TwistStamped:
-        header.frame_id = self._arm.base_frame
+        header.frame_id = self._prefix + self._arm.base_frame
         error = self._controller.tool_error
         message = TwistStamped(header=header)
         message.twist.linear = _vector(error.linear)
@@ -138,7 +139,7 @@ class Telemetry:
         return message
 
     def _disturbance_wrench(self, header: Header) -> WrenchStamped:
-        header.frame_id = self._arm.end_effector_frame
+        header.frame_id = self._prefix + self._arm.end_effector_frame
         wrench = self._controller.disturbance_wrench
         message = WrenchStamped(header=header)
         message.wrench.force = _vector(wrench[:3])
