@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 import yaml
 from ament_index_python.packages import PackageNotFoundError, get_package_prefix
-from geometry_msgs.msg import PoseStamped
+from geometry_msgs.msg import Point, PoseStamped, Vector3
 from rcl_interfaces.srv import GetParameters
 from rclpy.parameter import parameter_value_to_python
 from rclpy.qos import QoSProfile
@@ -321,13 +321,21 @@ def test_the_rviz_view_shows_arm_and_poses():
     assert {panel['Name'] for panel in view['Panels']} == {'Displays', 'Views'}
 
 
-def test_the_rqt_perspective_plots_height_against_its_reference():
+def test_the_rqt_perspective_plots_height_and_error_of_messages_without_stamps():
     perspective = json.loads((ROOT / 'config/end_effector.perspective').read_text())
     manager = perspective['groups']['pluginmanager']
     running = ast.literal_eval(manager['keys']['running-plugins']['repr'])
-    assert running == {'rqt_plot/Plot': [1]}
-    keys = manager['groups']['plugin__rqt_plot__Plot__1']['groups']['plugin']['keys']
-    assert sorted(ast.literal_eval(keys['topics']['repr'])) == [
-        '/controller/current_pose/pose/position/z',
-        '/controller/reference_pose/pose/position/z',
-    ]
+    assert running == {'rqt_plot/Plot': [1, 2]}
+    kinds = {'position': Point, 'position_reference': Point, 'position_error': Vector3}
+    for number, wanted in ((1, ['position', 'position_reference']), (2, ['position_error'] * 3)):
+        plot = manager['groups'][f'plugin__rqt_plot__Plot__{number}']
+        keys = plot['groups']['plugin']['keys']
+        topics = ast.literal_eval(keys['topics']['repr'])
+        assert [topic.split('/')[3] for topic in topics] == wanted
+        for topic in topics:
+            *_, name, field = topic.split('/')
+            # A stamp would be taken for wall time.
+            assert not hasattr(kinds[name](), 'header')
+            assert hasattr(kinds[name](), field)
+        low, high = ast.literal_eval(keys['y_limits']['repr'])
+        assert high - low < 0.05, 'the axis grows, and never shrinks'
