@@ -220,14 +220,19 @@ def _ros_value(value: Any) -> Any:
 def _given_values(node: Node) -> dict[str, Any]:
     """Return what parameter files and the command line give to the node, by name.
 
-    An empty list, which has no type, comes from ROS as no value at all.
+    Parameters that every node has, such as `use_sim_time`, are left to the client library. An
+    empty list, which has no type, comes from ROS as no value at all.
 
     rclpy lets a name be declared first and read afterwards; which names were given at all only
     the node's handle tells.
     """
     with node.handle:
         given = node.handle.get_parameters(RosParameter)
-    return {name: [] if one.value is None else one.value for name, one in given.items()}
+    return {
+        name: [] if one.value is None else one.value
+        for name, one in given.items()
+        if not node.has_parameter(name)
+    }
 
 
 @contextmanager

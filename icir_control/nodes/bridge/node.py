@@ -101,11 +101,11 @@ class MujocoBridge:
             from icir_control.nodes.bridge.standard_services import StandardServices
 
             StandardServices(self.node, self._loop, services.take_steps)
-        frames = self._model.frames
+        links = [frame for frame in self._model.frames if frame.type is FrameType.BODY]
         wrenches = WrenchInput(
             self.node,
             self._loop.pushes,
-            links=tuple(frame.name for frame in frames if frame.type is FrameType.BODY),
+            links=tuple(link.name for link in links if link.parent != 0),
             hold=lambda: self._loop.config.external_wrench_hold,
             time_ns=lambda: self.world.time_ns,
         )

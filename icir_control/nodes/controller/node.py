@@ -119,6 +119,8 @@ class ControllerNode:
         self._effort[:] = controller.tick(stamp_ns * 1e-9, position, velocity)
         self.commands.send(stamp_ns)
         self._monitor.count_answer()
+        if self._requests.trajectory is not None:
+            self._requests.watch_trajectory()
         if reason:
             self._telemetry.restart()
             self._log.info(
