@@ -17,6 +17,7 @@ ROS = [
     'ros-sensor-msgs',
     'ros-std-msgs',
     'ros-std-srvs',
+    'ros-trajectory-msgs',
 ]
 TEST = [
     'hypothesis',
@@ -26,6 +27,7 @@ TEST = [
     'pytest-timeout',
     'pytest-xdist',
     'ruff',
+    'scipy',
     # Builds a wheel by itself from 70.1 on; colcon uses what 80 took away.
     'setuptools>=70.1,<80',
 ]

@@ -1,6 +1,7 @@
 """The simulation: bridge, controller and the arm's transforms; rviz, rqt and keys on request."""
 
 import os
+import shutil
 import tempfile
 from pathlib import Path
 
@@ -10,17 +11,25 @@ from launch.actions import (
     DeclareLaunchArgument,
     LogInfo,
     OpaqueFunction,
+    RegisterEventHandler,
     SetEnvironmentVariable,
     Shutdown,
 )
+from launch.event_handlers import OnShutdown
 from launch_ros.actions import Node
 
 from icir_control.app.robot import Robot, robot_names
+from icir_control.errors import ConfigurationError
 from icir_control.nodes.process.discovery import DISCOVERY_RANGE
 from icir_control.share import share_directory
 
 PACKAGE = 'icir_control'
-BRIDGE, CONTROLLER = 'mujoco_bridge', 'controller'
+BRIDGE, CONTROLLER, PUBLISHER = 'mujoco_bridge', 'controller', 'robot_state_publisher'
+# xterm itself ends with status 2 on SIGINT, which launch reports as a failure. The shell hands the
+# request on as one that xterm passes to the keyboard, and ends with 0.
+TERMINAL = (
+    """sh -c 'xterm -title icir_control -e "$@" & trap "kill $!" INT TERM; wait; exit 0' sh"""
+)
 SWITCH = ['true', 'false']
 UNSET = ['', 'true', 'false']
 
@@ -61,7 +70,7 @@ ARGUMENTS = [
         'rqt',
         default_value='false',
         choices=SWITCH,
-        description='Plot the height of the end effector in rqt',
+        description='Plot height and error of the end effector in rqt',
     ),
     DeclareLaunchArgument(
         'keyboard',
@@ -70,7 +79,22 @@ ARGUMENTS = [
         description='Open a terminal for the mode keys, where there is a display',
     ),
     DeclareLaunchArgument(
-        'namespace', default_value='', description='Namespace of every node and topic'
+        'namespace',
+        default_value='',
+        description='Namespace of every node and topic, /clock among them: simulations in several '
+        'namespaces do not meet',
+    ),
+    DeclareLaunchArgument(
+        'frame_prefix',
+        default_value='',
+        description='What stands before the names of frames, in TF and in poses; empty: the '
+        'namespace and a slash, or nothing without a namespace',
+    ),
+    DeclareLaunchArgument(
+        'publish_clock',
+        default_value='',
+        choices=UNSET,
+        description='Publish the simulation time; empty: what the parameter file says',
     ),
     DeclareLaunchArgument(
         'real_time_factor',
@@ -91,6 +115,12 @@ ARGUMENTS = [
         choices=SWITCH,
         description='Run bridge and controller in one process, for batch work',
     ),
+    DeclareLaunchArgument(
+        'respawn',
+        default_value='false',
+        choices=SWITCH,
+        description='Start bridge or controller again when it ends, instead of ending the launch',
+    ),
 ]
 
 
@@ -108,11 +138,18 @@ def start(context: LaunchContext) -> list[LaunchDescriptionEntity]:
         params_file=given['params_file'],
         end_effector_frame=given['end_effector_frame'],
     )
-    namespace = '/' + given['namespace'].strip('/')
-    parameters = [str(robot.params_file)]
-    overrides = {BRIDGE: robot.overrides | bridge_overrides(given), CONTROLLER: robot.overrides}
-    if any(overrides.values()):
-        parameters.append(parameter_file(overrides, namespace))
+    name = given['namespace'].strip('/')
+    namespace = f'/{name}'
+    prefix = given['frame_prefix'] or (f'{name}/' if name else '')
+    framed = {'frame_prefix': prefix} if prefix else {}
+    overrides = {
+        BRIDGE: robot.overrides | bridge_overrides(given),
+        CONTROLLER: robot.overrides | framed,
+        PUBLISHER: {'robot_description': robot.description()} | framed,
+    }
+    files = TemporaryFiles()
+    parameters = [str(robot.params_file), files.add(parameter_text(overrides, namespace), '.yaml')]
+    respawn = given['respawn'] == 'true'
 
     def node(executable: str, package: str = PACKAGE, **options) -> Node:
         return Node(
@@ -120,41 +157,39 @@ def start(context: LaunchContext) -> list[LaunchDescriptionEntity]:
             executable=executable,
             namespace=namespace,
             output='screen',
+            parameters=parameters,
+            # Each simulation has a time of its own.
+            remappings=[('/clock', f'{namespace}/clock')] if name else [],
             **options,
         )
 
     actions: list[LaunchDescriptionEntity] = [
-        node(executable, parameters=parameters, emulate_tty=True, on_exit=Shutdown())
+        RegisterEventHandler(OnShutdown(on_shutdown=lambda *_: files.delete()))
+    ]
+    actions += [
+        node(
+            executable,
+            emulate_tty=True,
+            respawn=respawn,
+            respawn_delay=1.0,
+            on_exit=None if respawn else Shutdown(),
+        )
         for executable in (['composed'] if given['composed'] == 'true' else [BRIDGE, CONTROLLER])
     ]
-    actions.append(
-        node(
-            'robot_state_publisher',
-            package='robot_state_publisher',
-            name='robot_state_publisher',
-            parameters=[{'robot_description': robot.description(), 'use_sim_time': True}],
-        )
-    )
+    actions.append(node(PUBLISHER, package=PUBLISHER, name=PUBLISHER))
     if DISCOVERY_RANGE not in os.environ:
         actions.insert(0, SetEnvironmentVariable(DISCOVERY_RANGE, 'LOCALHOST'))
     if given['rviz'] == 'true':
-        view = in_namespace('simulation.rviz', namespace)
-        actions.append(
-            node(
-                'rviz2',
-                package='rviz2',
-                name='rviz',
-                arguments=['-d', view],
-                parameters=[{'use_sim_time': True}],
-            )
-        )
+        view = files.add(in_namespace('simulation.rviz', namespace, prefix), '.rviz')
+        actions.append(node('rviz2', package='rviz2', name='rviz', arguments=['-d', view]))
     if given['rqt'] == 'true':
-        view = in_namespace('end_effector.perspective', namespace)
+        view = in_namespace('end_effector.perspective', namespace, prefix)
+        view = files.add(view, '.perspective')
         actions.append(
             node('rqt_gui', package='rqt_gui', name='rqt', arguments=['--perspective-file', view])
         )
     if given['keyboard'] == 'true' and os.environ.get('DISPLAY'):
-        actions.append(node('keyboard', prefix=['xterm -title icir_control -e']))
+        actions.append(node('keyboard', prefix=[TERMINAL]))
     elif given['keyboard'] == 'true':
         remap = '' if namespace == '/' else f' --ros-args -r __ns:={namespace}'
         actions.append(
@@ -164,42 +199,63 @@ def start(context: LaunchContext) -> list[LaunchDescriptionEntity]:
 
 
 def bridge_overrides(given: dict[str, str]) -> dict[str, object]:
-    """Return the parameters of the bridge that were given as arguments, and no others."""
+    """Return the parameters of the bridge that were given as arguments, and no others.
+
+    Raises:
+        ConfigurationError: A factor that is no number.
+    """
     overrides: dict[str, object] = {}
     if given['headless']:
         overrides['viewer'] = 'none' if given['headless'] == 'true' else 'auto'
-    if given['lockstep']:
-        overrides['lockstep'] = given['lockstep'] == 'true'
-    if given['real_time_factor']:
-        overrides['real_time_factor'] = float(given['real_time_factor'])
+    for name in ('lockstep', 'publish_clock'):
+        if given[name]:
+            overrides[name] = given[name] == 'true'
+    if factor := given['real_time_factor']:
+        try:
+            overrides['real_time_factor'] = float(factor)
+        except ValueError:
+            raise ConfigurationError(
+                f'real_time_factor:={factor} is not valid; expected a number, at least 0 (0 is as'
+                ' fast as possible)'
+            ) from None
     return overrides
 
 
-def parameter_file(parameters: dict[str, dict[str, object]], namespace: str) -> str:
-    """Return the path of a file with parameters by node, each node named in full.
+def parameter_text(parameters: dict[str, dict[str, object]], namespace: str) -> str:
+    """Return a parameter file with parameters by node, each node named in full.
 
-    What is named in full stands above every pattern of another file.
+    What is named in full stands above every pattern of another file. All nodes of the namespace
+    take the simulation's time for the present one.
     """
     prefix = namespace.rstrip('/')
-    nodes = {
+    nodes: dict[str, dict[str, object]] = {
         f'{prefix}/{name}': {'ros__parameters': values} for name, values in parameters.items()
     }
-    return temporary_file(yaml.safe_dump(nodes), '.yaml')
+    nodes[f'{prefix}/*'] = {'ros__parameters': {'use_sim_time': True}}
+    return yaml.safe_dump(nodes)
 
 
-def in_namespace(name: str, namespace: str) -> str:
-    """Return the path of a view whose topics are those of the namespace."""
-    path = share_directory() / 'config' / name
-    if namespace == '/':
-        return str(path)
-    text = path.read_text()
+def in_namespace(name: str, namespace: str, prefix: str) -> str:
+    """Return a view whose topics are those of the namespace, and whose frames have the prefix."""
+    text = (share_directory() / 'config' / name).read_text()
     for topic in ('/controller/', '/robot_description'):
-        text = text.replace(topic, namespace + topic)
-    return temporary_file(text, Path(name).suffix)
+        text = text.replace(topic, namespace.rstrip('/') + topic)
+    text = text.replace('Fixed Frame: base_link', f'Fixed Frame: {prefix}base_link')
+    return text.replace('TF Prefix: ""', f'TF Prefix: "{prefix.rstrip("/")}"')
 
 
-def temporary_file(text: str, suffix: str) -> str:
-    """Return the path of a new file that outlives the launch, whose processes may read it late."""
-    with tempfile.NamedTemporaryFile('w', suffix=suffix, delete=False) as file:
-        file.write(text)
-    return file.name
+class TemporaryFiles:
+    """Files that processes may read as long as the launch lasts, also when they are respawned."""
+
+    def __init__(self) -> None:
+        self._folder = Path(tempfile.mkdtemp(prefix='icir_control_'))
+
+    def add(self, text: str, suffix: str) -> str:
+        """Return the path of a new file."""
+        path = self._folder / f'launch{suffix}'
+        path.write_text(text)
+        return str(path)
+
+    def delete(self) -> None:
+        """Delete all files."""
+        shutil.rmtree(self._folder, ignore_errors=True)

@@ -24,7 +24,13 @@ settings.load_profile('icir-ci' if os.environ.get('CI') else 'icir')
 
 # Files whose tests share something expensive: each runs in one process, by `pytest -n`. They come
 # first, then the files of which each test takes long, so that nothing long is left for the end.
-WHOLE = ('test_app_demo', 'test_bridge', 'test_controller_node', 'test_transport')
+WHOLE = (
+    'test_app_demo',
+    'test_bridge',
+    'test_controller_node',
+    'test_joint_trajectory',
+    'test_transport',
+)
 LONG = ('test_soak', 'test_session', 'test_faults', 'test_composed', 'test_other_arms')
 ORDER = {stem: place for place, stem in enumerate((*WHOLE, *LONG))}
 

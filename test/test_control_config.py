@@ -72,9 +72,14 @@ BAD = {
     'mode that is no group': ({'modes__home': 2.0}, r'modes\.home = 2\.0 .*parameters by name'),
     'group that is none': ({'joint_gains': True}, r'joint_gains = True .*parameters by name'),
     'number beyond all': ({'modes__home__duration': 10**400}, r'modes\.home\.duration'),
-    'mode not listed': ({'modes__extra__law': 'joint'}, r'modes\.extra is described but not'),
     'stiffness': ({'modes__impedance__stiffness': [1.0] * 5 + [-1.0]}, r'impedance\.stiffness'),
 }
+
+
+def test_modes_that_are_not_named_are_left_out():
+    config = config_of(mode_names=['gravity', 'home'], modes__nonsense__law='no such law')
+    assert tuple(config.modes) == ('gravity', 'home')
+    assert {'impedance', 'nonsense'} <= set(config.unused_modes)
 
 
 @pytest.mark.parametrize('case', BAD)

@@ -393,7 +393,7 @@ def test_errors_are_reference_minus_state(source):
     np.testing.assert_allclose(way, J @ np.full(6, -1e-4), rtol=0, atol=1e-6)
 
 
-def test_the_disturbance_is_the_wrench_that_holds_a_spring(source):
+def test_the_estimated_wrench_is_that_which_holds_a_spring(source):
     """An arm that stays off its rest pose is held there by minus the spring's wrench."""
     source.hold(HOME)
     # With nothing uncertain every joint has the full gain.
@@ -408,8 +408,8 @@ def test_the_disturbance_is_the_wrench_that_holds_a_spring(source):
             source,
             moved,
             {
-                'disturbance': JointState,
-                'disturbance_wrench': WrenchStamped,
+                'external_torque': JointState,
+                'estimated_wrench': WrenchStamped,
                 'torque_terms/compliance': JointState,
                 'tool_error': TwistStamped,
                 'current_pose': PoseStamped,
@@ -420,8 +420,8 @@ def test_the_disturbance_is_the_wrench_that_holds_a_spring(source):
         assert set_parameters(source.observer, observer__gain=0.0, **shipped).successful
     spring = np.array(heard['torque_terms/compliance'].effort)
     assert np.abs(spring).max() > 0.02
-    np.testing.assert_allclose(heard['disturbance'].effort, -spring, rtol=0, atol=1e-6)
-    held = heard['disturbance_wrench']
+    np.testing.assert_allclose(heard['external_torque'].effort, -spring, rtol=0, atol=1e-6)
+    held = heard['estimated_wrench']
     assert held.header.frame_id == 'end_effector_link'
     orientation = heard['current_pose'].pose.orientation
     quaternion = (orientation.x, orientation.y, orientation.z, orientation.w)

@@ -46,7 +46,6 @@ EDITS = {
         '[gravity, home, ready, wave,',
         r'modes\.wave',
     ),
-    'a mode that is not named': ('[gravity, home, ready,', '[gravity, home,', r'modes\.ready'),
     'an initial mode that there is not': (
         'initial_mode: gravity',
         'initial_mode: rest',
@@ -54,8 +53,8 @@ EDITS = {
     ),
     'a schedule without a time': ('schedule: []', "schedule: ['home']", "schedule.*'home'.*time"),
     'an unknown frame': (
-        '    end_effector_frame: end_effector_link\n\n    # A mode',
-        '    end_effector_frame: gripper\n\n    # A mode',
+        '    end_effector_frame: end_effector_link\n    frame_prefix',
+        '    end_effector_frame: gripper\n    frame_prefix',
         "'gripper'.*end_effector_link",
     ),
     'no YAML': ('    joint_gains:', '    joint_gains: [', 'is not YAML at line'),

@@ -11,6 +11,7 @@ from mujoco_oracle import MujocoOracle
 from random_trees import SIZES, random_tree
 
 from icir_control import dynamics as icir
+from icir_control.errors import InvalidValueError
 from icir_control.spatial import Force, skew
 
 LOCAL, WORLD, ALIGNED = icir.ReferenceFrame
@@ -182,3 +183,42 @@ def test_plain_python_gives_the_same_at_two_states():
 @pytest.mark.timeout(3600)
 def test_plain_python_gives_the_same_at_all_states():
     run_without_compiler(50)
+
+
+@pytest.mark.parametrize('seed', range(len(SIZES)))
+def test_the_centre_of_mass_moves_as_its_position_changes(seed):
+    """Against differences of MuJoCo's positions; and what holds the tree still against forces."""
+    model, h = random_tree(seed), 1e-4
+    oracle, data = MujocoOracle(model), model.create_data()
+    for rng, q, v in states(model, 3, seed):
+        a = rng.normal(size=model.nv)
+
+        def position(t):
+            oracle.set_state(icir.integrate(model, q, t * v + 0.5 * t * t * a), v)  # noqa: B023
+            return oracle.com(0).copy()
+
+        before, now, after = position(-h), position(0.0), position(h)
+        velocity = icir.center_of_mass_velocity(model, data, q, v)
+        assert_equal(velocity, (after - before) / (2 * h), 1e-6)
+        acceleration = icir.center_of_mass_acceleration(model, data, q, v, a)
+        assert_equal(acceleration, (after - 2 * now + before) / h**2, 1e-5)
+        assert icir.total_mass(model) == pytest.approx(oracle.model.body_subtreemass[0])
+
+        still, push = 0.0 * v, {1: Force(rng.normal(size=3), rng.normal(size=3))}
+        tau = icir.static_torque(model, data, q, push).copy()
+        assert_equal(icir.aba(model, data, q, still, tau, push), still, 1e-9)
+
+
+@pytest.mark.parametrize('seed', range(len(SIZES)))
+def test_interpolation_moves_at_constant_velocity(seed):
+    model = random_tree(seed)
+    for rng, q0, _ in states(model, 3, seed):
+        q1 = model.random_configuration(rng)
+        assert_equal(icir.interpolate(model, q0, q1, 0.0), q0, 1e-14)
+        assert icir.distance(model, icir.interpolate(model, q0, q1, 1.0), q1) < 1e-12
+        way = icir.difference(model, q0, q1)
+        part = icir.interpolate(model, q0, q1, 0.3)
+        assert_equal(icir.difference(model, q0, part), 0.3 * way, 1e-11)
+        assert icir.distance(model, q0, q1) == pytest.approx(np.linalg.norm(way))
+        with pytest.raises(InvalidValueError, match='^t = '):
+            icir.interpolate(model, q0, q1, np.nan)

@@ -89,6 +89,7 @@ BAD = {
     'axis not finite': (with_change('0 0 2', '0 0 nan'), "'0 0 nan'.*3 finite numbers"),
     'origin not finite': (with_change('0 0 0.5', '0 0 inf'), "'0 0 inf'.*3 finite numbers"),
     'origin twice': (with_change(ORIGIN, ORIGIN + ORIGIN), "'hinge' has 2 elements <origin>"),
+    'digits in groups': (with_change('value="2"', 'value="1_0"'), "'1_0'.*a finite number"),
     'rpy of words': (with_change('0.1 0.2 0.3', 'pi 0 0'), "rpy='pi 0 0'"),
     'limits crossed': (with_change('lower="-1"', 'lower="3"'), "lower='3' and upper='2'"),
     'limit of letters': (with_change('lower="-1"', 'lower="low"'), "lower='low'.*a number"),
@@ -151,6 +152,8 @@ def test_a_wrong_path_is_named(tmp_path):
             load_urdf(path)
     with pytest.raises(ModelError, match='not a regular file'):
         load_urdf(tmp_path)
+    with pytest.raises(ModelError, match='not an empty string'):
+        load_urdf('')
     with pytest.raises(ModelError, match='not int'):
         load_urdf(3)
     (tmp_path / 'latin.urdf').write_bytes(robot().replace('"r"', '"r\xe9"').encode('latin-1'))

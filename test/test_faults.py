@@ -468,6 +468,19 @@ def has_loaded(process: Process, library: str) -> bool:
     return library in Path(f'/proc/{process.pid}/maps').read_text()
 
 
+def test_many_requests_to_end_are_one(ros_graph):
+    process = ros_graph.start(
+        'composed', '--ros-args', '-p', 'mujoco_bridge:viewer:=none', fresh=True
+    )
+    process.wait_for('new start at')
+    watch = Stopwatch()
+    while process.running and not watch.is_over(10.0):
+        process.send(signal.SIGINT)
+        time.sleep(0.001)
+    assert process.wait() == 0
+    assert 'Traceback' not in process.output
+
+
 @pytest.mark.parametrize(
     ('node', 'phase'),
     [

@@ -5,13 +5,16 @@ import importlib.util
 import json
 import os
 import re
+import shlex
 import signal
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
 import yaml
 from ament_index_python.packages import PackageNotFoundError, get_package_prefix
+from geometry_msgs.msg import Point, PoseStamped, Vector3
 from rcl_interfaces.srv import GetParameters
 from rclpy.parameter import parameter_value_to_python
 from rclpy.qos import QoSProfile
@@ -83,7 +86,7 @@ def prefix(tmp_path):
 
 
 @pytest.fixture
-def launch(ros_graph, prefix):
+def launch(ros_graph, prefix, tmp_path):
     """Start the launch file with arguments, on a machine without a display."""
     runs = []
 
@@ -93,8 +96,12 @@ def launch(ros_graph, prefix):
             'AMENT_PREFIX_PATH': os.pathsep.join(filter(None, (str(prefix), before))),
             'DISPLAY': '',
         }
+        temporary = tmp_path / f'temporary_{len(runs)}'
+        temporary.mkdir()
+        environment['TMPDIR'] = str(temporary)
         command = [sys.executable, '-c', RUN, str(LAUNCH_FILE), *arguments]
         runs.append(ros_graph.run(command, environment=environment))
+        runs[-1].temporary = temporary
         return runs[-1]
 
     yield start
@@ -142,14 +149,59 @@ def test_it_brings_the_arm_up_in_a_namespace_and_ends_in_time(
     ]
     started = re.findall(r'\[(\w+)-\d+\]: process started', run.output)
     assert set(started) == {*processes, 'robot_state_publisher'}
+    for node in ('mujoco_bridge', 'controller', 'robot_state_publisher'):
+        assert parameters_of(observer, f'arm/{node}', 'use_sim_time') == [True]
+    for node in ('controller', 'robot_state_publisher'):
+        assert parameters_of(observer, f'arm/{node}', 'frame_prefix') == ['arm/']
     names = dict(observer.get_topic_names_and_types())
-    assert {'/arm/joint_commands', '/arm/controller/mode', '/clock'} <= set(names)
+    assert {'/arm/joint_commands', '/arm/controller/mode', '/arm/clock'} <= set(names)
+    # Not even the time meets that of another simulation.
+    assert not observer.get_publishers_info_by_topic('/clock')
     assert not {'/joint_states', '/joint_commands', '/controller/mode'} & set(names)
     if not is_installed('robot_state_publisher'):
         size = len((ROOT / 'urdf/gen3_6dof.urdf').read_text())
         assert f'described {size}, True' in run.output
     assert 'ros2 run icir_control keyboard --ros-args -r __ns:=/arm' in run.output
+    assert list(run.temporary.iterdir())
     run.stop(signal.SIGINT, 10.0)
+    assert not list(run.temporary.iterdir())
+
+
+@needs_launch
+def test_two_arms_in_two_namespaces_do_not_see_each_other(ros_graph, launch):
+    arms = ('left', 'right')
+    runs = [launch(f'namespace:={arm}', 'real_time_factor:=0', 'headless:=true') for arm in arms]
+    observer = ros_graph.observer()
+    newest = {}
+    for arm in arms:
+        for kind, topic in (
+            (JointState, 'joint_states'),
+            (PoseStamped, 'controller/current_pose'),
+        ):
+            name = f'{arm}/{topic}'
+            observer.create_subscription(kind, name, partial(newest.__setitem__, name), 1)
+    wanted = 2 * len(arms)
+    observer.spin_until(
+        lambda: len(newest) == wanted and all(m.header.stamp.sec >= 1 for m in newest.values())
+    )
+    for arm in arms:
+        assert newest[f'{arm}/controller/current_pose'].header.frame_id == f'{arm}/base_link'
+    for run in runs:
+        assert 'several' not in run.output
+        assert 'more than one' not in run.output
+
+
+@needs_launch
+def test_what_ends_is_started_again_on_request(ros_graph, launch):
+    run = launch('headless:=true', 'respawn:=true')
+    pattern = r'controller-\d+\]: process started with pid \[(\d+)\]'
+    pid = int(run.wait_for(pattern).group(1))
+    run.wait_for('new start at')
+    length = len(run.output)
+    os.kill(pid, signal.SIGKILL)
+    assert int(run.wait_for(pattern, start=length).group(1)) != pid
+    run.wait_for(r'controller.*new start at', start=length)
+    run.wait_for('commands are back', start=length)
 
 
 @needs_launch
@@ -189,7 +241,7 @@ def test_when_a_node_ends_the_launch_ends(ros_graph, launch, victim, composed):
         ('robot:=r2d2', 'gen3_6dof'),
         ('lockstep:=maybe', 'lockstep'),
         ('model:=missing.urdf', 'missing.urdf'),
-        ('real_time_factor:=fast', 'fast'),
+        ('real_time_factor:=fast', 'real_time_factor:=fast is not valid; expected a number'),
     ],
 )
 def test_a_wrong_argument_is_named(launch, argument, words):
@@ -203,13 +255,14 @@ def test_every_argument_says_what_it_is_for(module):
     names = {argument.name for argument in module.ARGUMENTS}
     promised = (
         'robot model params_file end_effector_frame headless rviz rqt keyboard namespace'
-        ' real_time_factor lockstep composed'
+        ' real_time_factor lockstep composed frame_prefix publish_clock respawn'
     )
     assert names == set(promised.split())
     for argument in module.ARGUMENTS:
         assert argument.default_value is not None
         assert len(argument.description) > 10
-    for name in ('headless', 'rviz', 'rqt', 'keyboard', 'lockstep', 'composed'):
+    switches = 'headless rviz rqt keyboard lockstep composed publish_clock respawn'
+    for name in switches.split():
         (argument,) = [one for one in module.ARGUMENTS if one.name == name]
         assert {'true', 'false'} <= set(argument.choices)
 
@@ -217,12 +270,38 @@ def test_every_argument_says_what_it_is_for(module):
 @needs_launch
 def test_the_views_follow_the_namespace(module):
     for name in ('simulation.rviz', 'end_effector.perspective'):
-        assert Path(module.in_namespace(name, '/')) == ROOT / 'config' / name
-        moved = Path(module.in_namespace(name, '/arm'))
-        before, after = (ROOT / 'config' / name).read_text(), moved.read_text()
-        moved.unlink()
-        assert after.replace('/arm/', '/') == before
-        assert '/arm/controller/current_pose' in after
+        before = (ROOT / 'config' / name).read_text()
+        assert module.in_namespace(name, '/', '') == before
+        after = module.in_namespace(name, '/arm', 'arm/')
+        assert '/arm/controller/' in after
+        assert 'robot_description' not in before or '/arm/robot_description' in after
+        framed = after.replace('/arm/', '/').replace('arm/base_link', 'base_link')
+        assert framed.replace('TF Prefix: "arm"', 'TF Prefix: ""') == before
+
+
+@needs_launch
+@pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
+def test_the_terminal_of_the_keys_ends_cleanly(ros_graph, module, tmp_path, number):
+    # What xterm does: it ends by the number of the signal, and hangs its program up on SIGTERM.
+    xterm = tmp_path / 'xterm'
+    xterm.write_text(
+        f"""#!{sys.executable}
+import signal, subprocess, sys, time
+child = subprocess.Popen(sys.argv[sys.argv.index('-e') + 1:])
+def end(number, frame):
+    child.send_signal(signal.SIGHUP)
+    sys.exit(number)
+signal.signal(signal.SIGTERM, end)
+child.wait()
+"""
+    )
+    xterm.chmod(0o755)
+    path = {'PATH': f'{tmp_path}{os.pathsep}{os.environ["PATH"]}'}
+    told = 'import time; print("keys", flush=True); time.sleep(60)'
+    command = [*shlex.split(module.TERMINAL), sys.executable, '-c', told]
+    run = ros_graph.run(command, environment=path)
+    run.wait_for('keys')
+    assert run.stop(number) == 0
 
 
 def test_the_rviz_view_shows_arm_and_poses():
@@ -238,15 +317,25 @@ def test_the_rviz_view_shows_arm_and_poses():
         if display['Class'].endswith('/Pose')
     }
     assert poses == {'/controller/current_pose', '/controller/reference_pose'}
+    # Any other panel takes the room of the picture, unless a saved state of the docks places it.
+    assert {panel['Name'] for panel in view['Panels']} == {'Displays', 'Views'}
 
 
-def test_the_rqt_perspective_plots_height_against_its_reference():
+def test_the_rqt_perspective_plots_height_and_error_of_messages_without_stamps():
     perspective = json.loads((ROOT / 'config/end_effector.perspective').read_text())
     manager = perspective['groups']['pluginmanager']
     running = ast.literal_eval(manager['keys']['running-plugins']['repr'])
-    assert running == {'rqt_plot/Plot': [1]}
-    keys = manager['groups']['plugin__rqt_plot__Plot__1']['groups']['plugin']['keys']
-    assert sorted(ast.literal_eval(keys['topics']['repr'])) == [
-        '/controller/current_pose/pose/position/z',
-        '/controller/reference_pose/pose/position/z',
-    ]
+    assert running == {'rqt_plot/Plot': [1, 2]}
+    kinds = {'position': Point, 'position_reference': Point, 'position_error': Vector3}
+    for number, wanted in ((1, ['position', 'position_reference']), (2, ['position_error'] * 3)):
+        plot = manager['groups'][f'plugin__rqt_plot__Plot__{number}']
+        keys = plot['groups']['plugin']['keys']
+        topics = ast.literal_eval(keys['topics']['repr'])
+        assert [topic.split('/')[3] for topic in topics] == wanted
+        for topic in topics:
+            *_, name, field = topic.split('/')
+            # A stamp would be taken for wall time.
+            assert not hasattr(kinds[name](), 'header')
+            assert hasattr(kinds[name](), field)
+        low, high = ast.literal_eval(keys['y_limits']['repr'])
+        assert high - low < 0.05, 'the axis grows, and never shrinks'

@@ -58,6 +58,35 @@ def test_the_command_line_runs_seven_joints(ros_graph):
     assert sim.wait(3.0) == 0
 
 
+HAND = DATA / 'arm_with_hand.urdf'
+
+
+def test_an_arm_within_a_robot_runs_by_its_urdf_alone(ros_graph):
+    """Fingers and a camera are held, limits of effort that the URDF lacks are given."""
+    options = ['--model', str(HAND), '--viewer', 'none', '--real-time-factor', '0']
+    refused = ros_graph.run([*ICIR_CONTROL, 'sim', *options, '--lock', 'pan=0.5'], terminal=True)
+    refused.wait_for('gives swivel, shoulder an effort of 0.*--default-effort')
+    assert refused.wait(20.0) != 0
+    sim = ros_graph.run(
+        [*ICIR_CONTROL, 'sim', *options, '--lock', 'pan=0.5', '--lock', 'finger_1=0.02']
+        + ['--default-effort', '80', '--base-frame', 'stand'],
+        terminal=True,
+    )
+    sim.wait_for('held, because .*pan=0.5, finger_1=0.02, finger_2=-0.1')
+    sim.wait_for(r'(?s)home +joint.*q +quit')
+    observer = ros_graph.observer()
+    observer.pause = PAUSE
+    states = Newest(observer, JointState, 'joint_states')
+    poses = Newest(observer, PoseStamped, 'controller/current_pose')
+    observer.spin_until(lambda: states.has_arrived() and poses.has_arrived())
+    assert list(states.message.name) == ['swivel', 'shoulder', 'elbow', 'roll', 'bend', 'turn']
+    assert poses.message.header.frame_id == 'stand'
+    sim.type('h')
+    sim.wait_for('(?m)^home$')
+    sim.type('q')
+    assert sim.wait(3.0) == 0
+
+
 @pytest.mark.parametrize(
     ('urdf', 'options', 'base'),
     [

@@ -1,11 +1,16 @@
 """The fixtures that run real processes: they must see what happens, and clean up after it."""
 
+import os
+import select
 import signal
 import sys
+from contextlib import suppress
+from pathlib import Path
 
 import pytest
 from ros_processes import RosGraph
 from std_msgs.msg import String
+from wall_time import slowdown
 
 TALKER = """
 import rclpy
@@ -19,6 +24,19 @@ try:
     rclpy.spin(node)
 except (KeyboardInterrupt, rclpy.executors.ExternalShutdownException):
     print('interrupted', flush=True)
+"""
+
+
+KILLED = """
+import signal, os
+from pathlib import Path
+from fork_server import server
+from ros_processes import RosGraph
+with RosGraph(Path('logs')) as graph:
+    bridge = graph.start('bridge', '--ros-args', '-p', 'viewer:=none')
+    bridge.wait_for('time stands still')
+    print('node', bridge.pid, flush=True)
+    signal.pause()
 """
 
 
@@ -62,3 +80,14 @@ def test_what_is_never_said_fails_with_all_that_was_said(ros_graph):
     speaker = ros_graph.run([sys.executable, '-c', 'print("only this")'])
     with pytest.raises(AssertionError, match='only this'):
         speaker.wait_for('something else')
+
+
+def test_nodes_end_with_the_tests_that_are_killed(ros_graph, tmp_path):
+    code = f'import os, sys\nsys.path.insert(0, {str(Path(__file__).parent)!r})\n'
+    tests = ros_graph.run([sys.executable, '-c', f'{code}os.chdir({str(tmp_path)!r}){KILLED}'])
+    node = int(tests.wait_for(r'node (\d+)').group(1))
+    tests.stop(signal.SIGKILL)
+    ended = os.pidfd_open(node) if Path(f'/proc/{node}').exists() else None
+    if ended is not None:
+        with suppress(ProcessLookupError), os.fdopen(ended):
+            assert select.select([ended], [], [], 10.0 * slowdown())[0], 'it still runs'

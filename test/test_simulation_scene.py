@@ -5,6 +5,7 @@ import struct
 import mujoco
 import numpy as np
 import pytest
+import trimesh
 from simulation_worlds import (
     DOUBLE_PENDULUM,
     double_pendulum,
@@ -173,32 +174,115 @@ def test_meshes_are_found_beside_the_file_and_in_packages(tmp_path, monkeypatch)
     assert sizes[-1] == pytest.approx(2 * sizes[0], rel=1e-6)
 
 
+@pytest.mark.parametrize('folder', ['parts', 'parts-main', 'share/parts'])
+def test_the_package_of_a_mesh_is_found_above_the_urdf(tmp_path, monkeypatch, folder):
+    """Whatever the name of a copy of the package, and without an ament index."""
+    monkeypatch.delenv('AMENT_PREFIX_PATH', raising=False)
+    for inside in ('meshes', 'urdf/arms'):
+        (tmp_path / folder / inside).mkdir(parents=True)
+    (tmp_path / folder / 'meshes' / 'part.stl').write_bytes(tetrahedron())
+    world = meshed(
+        tmp_path / folder / 'urdf' / 'arms', mesh('visual', 'package://parts/meshes/part.stl')
+    )
+    assert world.left_out == ()
+    assert len(geoms_of(world, 'arm')) == 1
+
+
+@pytest.mark.parametrize('suffix', ['dae', 'ply', 'glb', 'off'])
+def test_formats_that_mujoco_does_not_read_are_converted_once(tmp_path, monkeypatch, suffix):
+    monkeypatch.setenv('XDG_CACHE_HOME', str(tmp_path / 'cache'))
+    box = trimesh.creation.box((0.1, 0.2, 0.3))
+    box.visual.face_colors = [204, 51, 0, 255]
+    (tmp_path / f'box.{suffix}').write_bytes(as_bytes(box.export(file_type=suffix)))
+    worlds = [meshed(tmp_path, mesh('visual', f'box.{suffix}')) for _ in range(2)]
+    (kept,) = (tmp_path / 'cache' / 'icir_control_meshes').iterdir()
+    assert kept.suffix == '.stl'
+    for world in worlds:
+        (geom,) = geoms_of(world, 'arm')
+        corners = world.model.mesh_vert[: world.model.mesh_vertnum[0]]
+        np.testing.assert_allclose(np.sort(np.ptp(corners, axis=0)), [0.1, 0.2, 0.3], atol=1e-6)
+        if suffix != 'off':  # it has none
+            np.testing.assert_allclose(world.model.geom_rgba[geom], [0.8, 0.2, 0, 1], atol=1e-3)
+
+
+def as_bytes(exported):
+    return exported if isinstance(exported, bytes) else exported.encode()
+
+
+def test_a_collada_file_in_millimetres_is_brought_to_metres(tmp_path, monkeypatch):
+    monkeypatch.setenv('XDG_CACHE_HOME', str(tmp_path / 'cache'))
+    text = as_bytes(trimesh.creation.box((100, 200, 300)).export(file_type='dae')).decode()
+    assert '<unit' not in text  # metres then
+    unit = '<unit name="millimeter" meter="0.001"/></asset>'
+    (tmp_path / 'box.dae').write_text(text.replace('</asset>', unit))
+    world = meshed(tmp_path, mesh('visual', 'box.dae'))
+    corners = world.model.mesh_vert[: world.model.mesh_vertnum[0]]
+    np.testing.assert_allclose(np.sort(np.ptp(corners, axis=0)), [0.1, 0.2, 0.3], atol=1e-6)
+
+
 @pytest.mark.parametrize(
     ('uri', 'reason'),
     [
-        ('package://parts/meshes/part.stl', "package 'parts' is not on AMENT_PREFIX_PATH"),
-        ('part.dae', '.stl and .obj alone'),
+        ('package://parts/meshes/part.stl', 'no such file, neither above the URDF nor on AMENT_'),
+        ('broken.dae', 'XML Parsing Error'),
+        ('part.xyzzy', 'NotImplementedError'),
         ('lost.stl', 'no such file'),
-        ('', '.stl and .obj alone'),
+        ('', 'no such file'),
     ],
 )
 def test_a_mesh_that_cannot_be_had_is_left_out_and_named(tmp_path, monkeypatch, uri, reason):
     monkeypatch.delenv('AMENT_PREFIX_PATH', raising=False)
+    for name in ('broken.dae', 'part.xyzzy'):
+        (tmp_path / name).write_text('nonsense')
     world = meshed(tmp_path, mesh('visual', uri), shape('visual'))
     assert len(geoms_of(world, 'arm')) == 1
-    assert len(world.notes) == 1
-    assert "visual of link 'arm' left out" in world.notes[0]
-    assert reason in world.notes[0]
+    (note,) = world.notes
+    assert note.startswith('1 shape left out')
+    assert f"visual of link 'arm': {uri}" in note
+    assert reason in note
+    assert len(world.left_out) == 1
 
 
-def test_a_mesh_that_is_broken_does_not_take_the_arm_with_it(tmp_path):
-    (tmp_path / 'broken.stl').write_bytes(b'solid nonsense')
+def test_a_mesh_that_is_broken_does_not_take_the_arm_with_it(tmp_path, monkeypatch):
+    """MuJoCo refuses one of them, and tells no name: both are read by trimesh then."""
+    monkeypatch.setenv('XDG_CACHE_HOME', str(tmp_path / 'cache'))
+    (tmp_path / 'broken.stl').write_bytes(bytes(80) + struct.pack('<I', 4))
     (tmp_path / 'good.stl').write_bytes(tetrahedron())
-    world = meshed(tmp_path, mesh('visual', 'broken.stl'), mesh('visual', 'good.stl'))
-    assert len(geoms_of(world, 'arm')) == 0
-    assert 'all meshes left out' in world.notes[0]
-    assert 'STL' in world.notes[0]
+    (tmp_path / 'text.stl').write_text(
+        trimesh.creation.box().export(file_type='stl_ascii')  # which MuJoCo does not read
+    )
+    world = meshed(tmp_path, *(mesh('visual', f'{n}.stl') for n in ('broken', 'good', 'text')))
+    assert len(geoms_of(world, 'arm')) == 2
+    assert len(world.left_out) == 1
+    assert 'broken.stl' in world.left_out[0]
     world.step(np.zeros(1))
+
+
+def test_a_flat_mesh_is_drawn(tmp_path):
+    (tmp_path / 'flat.stl').write_bytes(
+        trimesh.Trimesh([[0, 0, 0], [1, 0, 0], [0, 1, 0]], [[0, 1, 2]]).export(file_type='stl')
+    )
+    assert len(geoms_of(meshed(tmp_path, mesh('visual', 'flat.stl')), 'arm')) == 1
+
+
+def test_a_link_without_any_shape_is_drawn_by_its_inertia(tmp_path):
+    """A uniform box of the same inertia is as large as the ellipsoid, but for sqrt(5 / 3)."""
+    size = np.array([0.3, 0.2, 0.1])
+    x, y, z = size**2
+    ixx, iyy, izz = np.array([y + z, x + z, x + y]) / 12.0
+    inertia = f'ixx="{ixx}" iyy="{iyy}" izz="{izz}" ixy="0" ixz="0" iyz="0"'
+    inertial = f'<inertial><mass value="1"/><inertia {inertia}/></inertial>'
+    spin = joint('spin', 'continuous', 'base', 'arm', '0 0 1')
+    world = World(
+        robot(f'<link name="arm">{inertial}</link>', spin),
+        joint_names=('spin',),
+        end_effector_frame='arm',
+    )
+    (geom,) = geoms_of(world, 'arm')
+    expected = np.sqrt(5.0 / 3.0) * size / 2.0
+    np.testing.assert_allclose(np.sort(world.model.geom_size[geom]), np.sort(expected), rtol=1e-9)
+    assert world.model.geom_contype[geom] == 0
+    assert world.mass_matrix([0.0])[0, 0] == pytest.approx(izz)
 
 
 def test_textures_are_ignored(tmp_path):

@@ -58,7 +58,16 @@ def sim(
     params_file: Annotated[
         str, typer.Option(help='Parameter file of both nodes.', show_default='of the robot')
     ] = '',
+    base_frame: Annotated[str, _of_file('The link that poses are told in.')] = '',
     end_effector_frame: Annotated[str, _of_file('The frame that acts.')] = '',
+    lock: Annotated[
+        list[str] | None,
+        _of_file('A joint to hold, and where [rad or m]: finger_joint1=0.02; several times.'),
+    ] = None,
+    default_effort: Annotated[
+        float | None,
+        _of_file('Effort limit of joints to which the URDF gives none, or 0 [N m or N].'),
+    ] = None,
     viewer: Annotated[Viewer | None, _of_file("MuJoCo's window.")] = None,
     real_time_factor: Annotated[
         float | None, _of_file('Simulated seconds per second; 0: as fast as possible.')
@@ -73,18 +82,28 @@ def sim(
         bool,
         typer.Option('--composed', help='Bridge and controller in one process, for batch work.'),
     ] = False,
+    verbose: Annotated[
+        bool, typer.Option('--verbose', help='Name each shape that cannot be drawn.')
+    ] = False,
 ) -> None:
     """Run the simulation, with the keyboard in this terminal; q or Ctrl-C ends it."""
     from icir_control.app.sim import simulate
 
     simulate(
         Robot.of(
-            robot, model=model, params_file=params_file, end_effector_frame=end_effector_frame
+            robot,
+            model=model,
+            params_file=params_file,
+            base_frame=base_frame,
+            end_effector_frame=end_effector_frame,
+            locked_joints=lock,
+            default_effort=default_effort,
         ),
         viewer=viewer.value if viewer else None,
         real_time_factor=real_time_factor,
         free_run=free_run,
         composed=composed,
+        verbose=verbose,
     )
 
 

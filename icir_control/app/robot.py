@@ -1,5 +1,6 @@
 """Which arm runs: its URDF and its parameters, from what ships and what the user names."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -31,13 +32,13 @@ class Robot:
         model: Path or `package://` URI of its URDF.
         params_file: Parameter file of both nodes.
         overrides_model: Whether `model` has to be handed to the nodes beside the file.
-        end_effector_frame: The frame that acts; empty where it is left to the file.
+        options: Parameters of both nodes that stand above the file, by name.
     """
 
     model: str
     params_file: Path
     overrides_model: bool
-    end_effector_frame: str = ''
+    options: Mapping[str, object]
 
     @classmethod
     def of(
@@ -46,7 +47,7 @@ class Robot:
         *,
         model: str = '',
         params_file: str = '',
-        end_effector_frame: str = '',
+        **options: object,
     ) -> Self:
         """Choose an arm; what is left empty is the robot's own.
 
@@ -57,7 +58,7 @@ class Robot:
             name: A robot that ships with the package.
             model: Path or `package://` URI of another URDF.
             params_file: Path of another parameter file.
-            end_effector_frame: The frame that acts.
+            options: Other parameters of both nodes; those that are empty or None are left out.
 
         Raises:
             UnknownNameError: No such robot ships.
@@ -73,17 +74,13 @@ class Robot:
         if '://' not in chosen:
             chosen = str(Path(chosen).expanduser().absolute())
         find_model_file(chosen)
-        return cls(chosen, path, bool(model) or not in_file, end_effector_frame)
+        given = {key: value for key, value in options.items() if value not in ('', None, [])}
+        return cls(chosen, path, bool(model) or not in_file, given)
 
     @property
-    def overrides(self) -> dict[str, str]:
+    def overrides(self) -> dict[str, object]:
         """Parameters of both nodes that stand above the file, by name."""
-        overrides = {}
-        if self.overrides_model:
-            overrides['model'] = self.model
-        if self.end_effector_frame:
-            overrides['end_effector_frame'] = self.end_effector_frame
-        return overrides
+        return {**({'model': self.model} if self.overrides_model else {}), **self.options}
 
     def parameters(self, node: str) -> dict[str, Any]:
         """Return what the parameter file gives to a node, nested as in the file.

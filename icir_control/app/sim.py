@@ -25,6 +25,7 @@ def simulate(
     real_time_factor: float | None = None,
     free_run: bool = False,
     composed: bool = False,
+    verbose: bool = False,
 ) -> None:
     """Run the simulation until the user ends it.
 
@@ -34,6 +35,7 @@ def simulate(
         real_time_factor: Simulated seconds per second; None leaves it to the parameter file.
         free_run: Whether the simulation runs on although no command answers its state.
         composed: Whether bridge and controller share one process, for batch work.
+        verbose: Whether the bridge names each shape that it had to leave out.
 
     Raises:
         ChildEndedError: Bridge or controller ended by itself.
@@ -59,6 +61,8 @@ def simulate(
             return not stop and children.all_run()
 
         bridge_arguments = ros_arguments(BRIDGE, robot, parameters)
+        if verbose:
+            bridge_arguments += ['--log-level', f'{BRIDGE}:=debug']
         controller_arguments = ros_arguments(CONTROLLER, robot, {})
         if composed:
             children.start('composed', 'composed', [*bridge_arguments, *controller_arguments])

@@ -2,15 +2,17 @@
 
 from icir_control.control.arm import Arm
 from icir_control.control.config import ControllerConfig, Mode, find_law
-from icir_control.control.controller import Controller, Event
+from icir_control.control.controller import TRAJECTORY, Controller, Event
 from icir_control.control.law import Law, Plan, Start, Tick, compiled
 from icir_control.control.laws import LAWS
 from icir_control.control.readout import TERMS
+from icir_control.control.waypoints import Waypoints
 from icir_control.parameter import parameter, replaced
 
 __all__ = [
     'LAWS',
     'TERMS',
+    'TRAJECTORY',
     'Arm',
     'Controller',
     'ControllerConfig',
@@ -20,6 +22,7 @@ __all__ = [
     'Plan',
     'Start',
     'Tick',
+    'Waypoints',
     'compiled',
     'find_law',
     'parameter',

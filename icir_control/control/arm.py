@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from icir_control.control.kernels.rehearse import TORQUE_SHARE, WEIGHT_SHARE
 from icir_control.control.workspace import Workspace
-from icir_control.dynamics import Model, gravity_torque, rnea, root_link, tip_link
+from icir_control.dynamics import Model, gravity_torque, named_frame, rnea, root_link, tip_link
 from icir_control.errors import ConfigurationError, PositionLimitError
 from icir_control.spatial import SE3, Motion
 from icir_control.trajectory import JointTrajectory
@@ -48,8 +48,8 @@ class Arm:
         self.model = model
         self.base_frame = base_frame or root_link(model)
         self.end_effector_frame = end_effector_frame or tip_link(model)
-        self.frame = model.frame_id(self.end_effector_frame)
-        base = model.frames[model.frame_id(self.base_frame)]
+        self.frame = named_frame(model, self.end_effector_frame)
+        base = model.frames[named_frame(model, self.base_frame)]
         if base.parent != 0:
             raise ConfigurationError(
                 f'base_frame = {self.base_frame!r} moves with joint '

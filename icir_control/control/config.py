@@ -74,7 +74,7 @@ class ControllerConfig:
         arm: The model and the frames that were named.
         modes: By name, in the order of `mode_names`.
         schedule: By time.
-        given: What it was made from, for `updated`.
+        given: What it was made from, for `updated`; it may describe modes that are not named.
     """
 
     values: ControllerParameters
@@ -116,6 +116,11 @@ class ControllerConfig:
     def initial_mode(self) -> str:
         """Name of the mode that every new start begins with."""
         return self.values.initial_mode
+
+    @property
+    def unused_modes(self) -> tuple[str, ...]:
+        """Names of the modes that are described, but not in `mode_names`."""
+        return tuple(name for name in subgroup(self.given, 'modes') if name not in self.modes)
 
     @property
     def joint_gains(self) -> tuple[FloatArray, FloatArray]:
@@ -245,11 +250,6 @@ def _read_modes(given: Mapping[str, Any], names: tuple[str, ...], arm: Arm) -> d
     described = subgroup(given, 'modes')
     if not names:
         raise ConfigurationError('mode_names is empty; expected at least one mode')
-    extra = sorted(set(described) - set(names))
-    if extra:
-        raise ConfigurationError(
-            f'modes.{extra[0]} is described but not in mode_names; valid: {", ".join(names)}'
-        )
     modes: dict[str, Mode] = {}
     keys: dict[str, str] = {}
     for name in names:

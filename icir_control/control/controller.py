@@ -15,6 +15,7 @@ from icir_control.control.law import Law, Plan, Start, guarded
 from icir_control.control.laws.gravity import Gravity
 from icir_control.control.laws.joint import Hold
 from icir_control.control.readout import Readout
+from icir_control.control.waypoints import Waypoints, plan_waypoints
 from icir_control.dynamics import Model
 from icir_control.errors import (
     ConfigurationError,
@@ -28,6 +29,9 @@ from icir_control.spatial import SE3, Force
 WRENCH_HOLD = 0.1
 """[s] of simulation time, after which a measured wrench counts no more."""
 
+
+TRAJECTORY = 'joint trajectory'
+"""The mode that follows waypoints; no configured mode can have a name with a space."""
 
 _GOALS = {'joints': 'joint target', 'pose': 'target pose'}
 
@@ -74,6 +78,7 @@ class Controller(Readout):
         self._resting = Mode('', '', Gravity(config.arm, damping_rate=2.0))
         # Where the watchdog has stopped the arm, it is held there.
         self._stopped = Mode('', '', Hold(config.arm))
+        self._following = Mode(TRAJECTORY, '', Hold(config.arm))
         self._braking = False
         self._mode = self._resting
         self._started = False
@@ -289,6 +294,28 @@ class Controller(Readout):
         goal = self.config.arm.T_world_base @ T_base_tool
         plan = self._planned(self._mode, lambda law: law.plan_pose(start, goal))
         self._enter(self._mode, start, plan)
+
+    def follow(self, waypoints: Waypoints | None) -> None:
+        """Leave the running mode, and go through waypoints from the present reference.
+
+        Args:
+            waypoints: The motion; None to come to rest instead.
+
+        Raises:
+            RefusedError: The arm cannot go there; nothing changes.
+        """
+        self._require_start()
+        start = self._engine.start()
+        if waypoints is None:
+            plan = self._plan(self._following, start)
+        else:
+            plan = plan_waypoints(self.config.arm, start, waypoints)
+        self._enter(self._following, start, plan)
+
+    @property
+    def motion_left(self) -> float:
+        """How much of its own time is left of the motion that runs [s]; 0 where none does."""
+        return self._engine.motion_left
 
     def set_measured_wrench(self, wrench: Force) -> None:
         """Tell what acts on the tool; it holds for `WRENCH_HOLD` of simulation time.

@@ -1,5 +1,6 @@
 """The engine: one law on the memory of a tick, compiled or in Python."""
 
+from collections import deque
 from collections.abc import Callable
 from typing import Any
 
@@ -7,7 +8,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from icir_control.compiled import JIT_DISABLED, machine_code
-from icir_control.control import inverse_kinematics
 from icir_control.control.config import ControllerConfig
 from icir_control.control.kernels.memory import (
     ACTUATE,
@@ -29,6 +29,7 @@ from icir_control.control.kernels.tick import CALM, TOO_FAST, TOO_LONG
 from icir_control.control.law import Law, Plan, Start, Tick, guarded, layout_of, numbers_of
 from icir_control.control.weight import find_weight, forget_weight
 from icir_control.control.workspace import Workspace
+from icir_control.dynamics.inverse_kinematics import prepare as prepare_inverse_kinematics
 from icir_control.errors import LawError
 from icir_control.spatial import SE3, Motion, exp6
 from icir_control.trajectory import JointTrajectory
@@ -79,6 +80,7 @@ class Engine:
         self._ramps: list[tuple[NDArray[np.float64], NDArray[np.float64]]] = []
         self._wrench_until = np.inf
         self._looks_beyond = False
+        self._segments: deque[JointTrajectory] = deque()
         self.alarmed = self.has_new_period = False
 
     # --- Before and during a tick ---------------------------------------------------------
@@ -137,6 +139,7 @@ class Engine:
         memory.filtered_velocity[:] = 0.0 if at_rest else self.v
         memory.filtered_position[:] = self.q
         memory.path = NO_PATH
+        self._segments.clear()
         self._workspace.run(SENSE)
         # The bridge bears the arm until the first command arrives at the motors.
         memory.delayed_torque[:] = self._workspace.data.nle
@@ -154,6 +157,8 @@ class Engine:
         """
         if self._ramps:
             self._ramp()
+        if self._segments:
+            self._go_on()
         if self.alarmed:
             self._workspace.run(BRAKE)
         elif self._in_python is None:
@@ -209,6 +214,26 @@ class Engine:
         self.memory.filtered_velocity[:], self.memory.filtered_position[:] = self.v, self.q
         self.memory.time_beyond = self.memory.time_saturated = 0.0
 
+    def _go_on(self) -> None:
+        """Take the next polynomial of the path once the reference's next position is on it."""
+        memory, tick = self.memory, self.tick_record
+        periods = round((tick.time - memory.reference_time) / tick.period)
+        ahead = memory.path_time + periods * tick.period * memory.path_rate
+        while self._segments and ahead > memory.duration:
+            # Times count from the start of the polynomial that is on.
+            ahead -= memory.duration
+            memory.path_time -= memory.duration
+            self._workspace.install_path(self._segments.popleft())
+
+    @property
+    def motion_left(self) -> float:
+        """How much of the path's own time is left to the reference [s]."""
+        memory = self.memory
+        if memory.path == NO_PATH:
+            return 0.0
+        left = float(memory.duration - memory.path_time_now)
+        return max(left + sum(segment.duration for segment in self._segments), 0.0)
+
     def _refuse(self, answer: NDArray[np.float64]) -> None:
         kind = type(self._law)
         raise LawError(
@@ -238,6 +263,7 @@ class Engine:
             find_weight(self._workspace)
         memory.tracks = tracks
         self._workspace.install_path(plan.path)
+        self._segments = deque(plan.then)
         memory.joints_follow = memory.tracks and memory.path == POSE_PATH
         named = type(law).acceleration.__code__.co_names
         memory.needs_twist = self._in_python is not None or 'twist_reference' in named
@@ -269,7 +295,7 @@ class Engine:
             self.memory.law_function = _machine_code(acceleration, layout)
             self.memory.law = self._law_array.ctypes.data
         if 'pose' in law.accepts:
-            inverse_kinematics.prepare()
+            prepare_inverse_kinematics()
             self._workspace.prepare_to_place()
         if law.TRACKS and law.FOLLOWS == 'pose':
             self._workspace.prepare_to_follow()
@@ -341,16 +367,17 @@ class Engine:
         late = period * memory.delay
         time = float(tick.time) - late
         if memory.tracks and not measured:
-            q, v = tick.position_reference, tick.velocity_reference
+            q, v, a = tick.position_reference, tick.velocity_reference, tick.acceleration_reference
         else:
+            a = 0.0
             q, v = ahead.q + self._position() - self.q, ahead.v + self._velocity() - self.v
         q = q - late * v
         if keep_pose and (memory.path == POSE_PATH or tick.on_joint_path):
             nu = tick.twist_reference
             twist = Motion(nu[:3], nu[3:])
             pose = as_placement(tick.pose_reference) @ exp6(-late * twist)
-            return Start(time, q, v, pose, twist, period)
-        return Start(time, q, v, *self.arm.motion(q, v), period)
+            return Start(time, q, v, pose, twist, period, a)
+        return Start(time, q, v, *self.arm.motion(q, v), period, a)
 
     def _velocity(self) -> NDArray[np.float64]:
         """Return the (nv,) measured velocity without its noise; none where it is all noise."""

@@ -32,6 +32,7 @@ class Start:
         pose: T_world_tool, of the present reference where it is a pose, else at q.
         twist: LOCAL twist of the same.
         period: Between two ticks [s].
+        a: (nv,) acceleration of the present reference; 0 where nothing is known of it.
     """
 
     time: float
@@ -40,6 +41,7 @@ class Start:
     pose: SE3
     twist: Motion
     period: float
+    a: NDArray[np.float64] | float = 0.0
 
 
 @dataclass(frozen=True)
@@ -50,11 +52,13 @@ class Plan:
         path: What its reference follows; None where it has none.
         duration: Time that the motion takes [s]; 0 where there is none.
         note: What the user should know, such as a motion that was lengthened; empty for nothing.
+        then: Where a joint path goes on after its end; each follows the one before.
     """
 
     path: JointTrajectory | SE3Trajectory | None = None
     duration: float = 0.0
     note: str = ''
+    then: tuple[JointTrajectory, ...] = ()
 
 
 class Tick:

@@ -7,10 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from icir_control.control.arm import Arm
-from icir_control.control.inverse_kinematics import posture_at, postures_at
 from icir_control.control.kernels.rehearse import ARRIVED, OUTSIDE, STUCK, TORQUE_SHARE
 from icir_control.control.law import Plan, Start
 from icir_control.control.workspace import Following, Workspace
+from icir_control.dynamics import inverse_kinematics_solutions
+from icir_control.dynamics.inverse_kinematics import solution_from
 from icir_control.errors import PositionLimitError, RefusedError, SingularityError
 from icir_control.parameter import parameter
 from icir_control.spatial import SE3
@@ -166,7 +167,7 @@ def plan_pose_motion(
         except RefusedError as error:
             if path == 'straight':
                 # What makes the goal itself impossible is the cause, if there is such a thing.
-                postures_at(arm, goal, start.q)
+                _postures_at(arm, goal, start.q)
                 raise
             cause = f'the tool goes by a motion of the joints: {error}'
     share, margin = VELOCITY_SHARE, MARGIN
@@ -174,7 +175,7 @@ def plan_pose_motion(
         share, margin = LEANING_SHARE, LEANING_MARGIN
         start = _on_reference(arm, start, following.singularity_threshold)
     refusals = []
-    for posture in postures_at(arm, goal, start.q, margin):
+    for posture in _postures_at(arm, goal, start.q, margin):
         try:
             plan = plan_joint_motion(arm, start, posture, duration, profile, share)
         except PositionLimitError as error:
@@ -185,9 +186,15 @@ def plan_pose_motion(
     raise refusals[0]
 
 
+def _postures_at(arm: Arm, goal: SE3, q: np.ndarray, margin: float = 0.0) -> list[np.ndarray]:
+    """Return postures (nv,) with the tool at a pose, those first that are reached soonest."""
+    data = arm.model.create_data()
+    return inverse_kinematics_solutions(arm.model, data, arm.frame, goal, q, margin)
+
+
 def _on_reference(arm: Arm, start: Start, threshold: float) -> Start:
     """Return a start with the joints where the pose of the reference would have them."""
-    q = posture_at(arm, start.pose, start.q)
+    q = solution_from(arm.model, arm.model.create_data(), arm.frame, start.pose, start.q)
     if q is None:
         return start
     v = np.zeros_like(q)

@@ -170,6 +170,12 @@ class ControllerParameters:
         'frame that acts; empty for the last link of a serial arm',
         running=False,
     )
+    frame_prefix: str = parameter(
+        '',
+        '',
+        'stands before the names of frames in messages, as that of robot_state_publisher does',
+        running=False,
+    )
     mode_names: tuple[str, ...] = parameter(None, '', 'the modes that there are', running=False)
     initial_mode: str = parameter('gravity', '', 'the mode of every new start', running=False)
     schedule: tuple[str, ...] = parameter(

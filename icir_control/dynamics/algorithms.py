@@ -11,7 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from icir_control.dynamics.call import check_pair, compute, compute2, compute3, run_carefully
+from icir_control.dynamics.call import (
+    NOT_TAKEN,
+    check_model,
+    check_pair,
+    compute,
+    compute2,
+    compute3,
+)
 from icir_control.dynamics.kernels import (
     CheckedKernel,
     articulated,
@@ -19,7 +26,6 @@ from icir_control.dynamics.kernels import (
     composite,
     forward,
     inverse,
-    manifold,
 )
 from icir_control.dynamics.kernels import layout as at
 from icir_control.dynamics.kernels.forward import placements
@@ -41,12 +47,11 @@ def compute_all_terms(model: Model, data: Data, q: Any, v: Any) -> None:
     accelerations at ddq = 0 (`data.a`) that `frame_classical_acceleration` reads.
     """
     # `compute2`, spelled out: the one call of every tick.
-    if data.model is model:
-        try:
-            if all_terms.call(data.buffer, q, v) == 0:
-                return
-        except TypeError:
-            pass
+    try:
+        if data.model is model and all_terms.call(data.buffer, q, v) == 0:
+            return
+    except NOT_TAKEN:
+        pass
     compute2(all_terms, model, data, q, v)
 
 
@@ -60,12 +65,11 @@ def forward_kinematics(model: Model, data: Data, q: Any, v: Any = None, a: Any =
         if a is not None:
             raise InvalidValueError('v', None, 'a velocity, since there is an acceleration')
         # `compute`, spelled out: for an arm the call itself is a good part of the time.
-        if data.model is model:
-            try:
-                if placements.call(data.buffer, q) == 0:
-                    return
-            except TypeError:
-                pass
+        try:
+            if data.model is model and placements.call(data.buffer, q) == 0:
+                return
+        except NOT_TAKEN:
+            pass
         compute(placements, model, data, q)
     elif a is None:
         compute2(forward.velocities, model, data, q, v)
@@ -95,6 +99,18 @@ def nonlinear_effects(model: Model, data: Data, q: Any, v: Any) -> Array:
     """Return `data.nle` = C(q, v) v + g(q), (nv,): the torque at ddq = 0."""
     compute2(inverse.nonlinear_effects, model, data, q, v)
     return data.nle
+
+
+def static_torque(
+    model: Model, data: Data, q: Any, external_forces: ExternalForces | None = None
+) -> Array:
+    """Return the torque `data.tau` (nv,) that holds the model still at q against forces.
+
+    As `rnea` at rest: g - J^T f.
+    """
+    check_model(model)
+    still = np.zeros(model.nv)
+    return rnea(model, data, q, still, still, external_forces)
 
 
 def rnea(
@@ -134,7 +150,8 @@ def aba(
 ) -> Array:
     """Return the acceleration `data.ddq` (nv,) under a torque: M ddq = tau - nle + J^T f.
 
-    Articulated-body algorithm; it fills nothing but `data.ddq`.
+    Articulated-body algorithm; it fills nothing but `data.ddq`: placements and twists stay what
+    they were.
 
     Args:
         model: The model.
@@ -170,6 +187,30 @@ def center_of_mass_jacobian(model: Model, data: Data, q: Any) -> Array:
     return data.Jcom
 
 
+def center_of_mass_velocity(model: Model, data: Data, q: Any, v: Any) -> Array:
+    """Return the velocity of the whole's centre of mass in the world, (3,) [m/s].
+
+    `data.Ag` and `.hg` are filled too.
+    """
+    return centroidal_momentum(model, data, q, v)[:3] / total_mass(model)
+
+
+def center_of_mass_acceleration(model: Model, data: Data, q: Any, v: Any, a: Any) -> Array:
+    """Return the acceleration of the whole's centre of mass in the world, (3,) [m/s^2].
+
+    From Newton's law: m c'' is the force through the ground, which `rnea` finds, and the weight.
+    `data.tau` and `.f` are filled too.
+    """
+    rnea(model, data, q, v, a)
+    return data.rows[0, at.WRENCH : at.WRENCH + 3] / total_mass(model) + model.gravity
+
+
+def total_mass(model: Model) -> float:
+    """Return the mass [kg] of all that moves."""
+    check_model(model)
+    return sum(inertia.mass for inertia in model.inertias[1:])
+
+
 def centroidal_map(model: Model, data: Data, q: Any) -> Array:
     """Return `data.Ag` (6, nv): the centroidal momentum is Ag v (CCRBA)."""
     compute(centroidal.centroidal_map, model, data, q)
@@ -195,45 +236,6 @@ def potential_energy(model: Model, data: Data, q: Any) -> float:
     """Return the energy in the field of gravity [J], 0 with all mass at the world's origin."""
     compute(centroidal.potential_energy, model, data, q)
     return data.buffer.item(at.H_ENERGY)
-
-
-def integrate(model: Model, q: Any, v: Any) -> Array:
-    """Return the configuration (nq,) that the constant velocity v reaches from q in unit time.
-
-    A floating joint moves along a screw, with its twist constant in the body; a quaternion keeps
-    its unit length; all other coordinates add, also the three of a planar joint. For a step of
-    h seconds, pass h v.
-
-    Args:
-        model: The model.
-        q: Configuration (nq,) [rad or m].
-        v: Velocity (nv,), times the duration.
-
-    Raises:
-        InvalidValueError: A vector is of the wrong length, not finite, or a quaternion in it is
-            far from unit length.
-    """
-    out = np.empty(model.nq)
-    _run_on_constants(manifold.integrated, model, q, v, out)
-    return out
-
-
-def difference(model: Model, q0: Any, q1: Any) -> Array:
-    """Return the velocity (nv,) that leads from q0 to q1 in unit time: integrate's inverse.
-
-    Quaternions turn by at most pi.
-
-    Args:
-        model: The model.
-        q0: Configuration (nq,) to start from.
-        q1: Configuration (nq,) to reach.
-
-    Raises:
-        InvalidValueError: As for `integrate`.
-    """
-    out = np.empty(model.nv)
-    _run_on_constants(manifold.differenced, model, q0, q1, out)
-    return out
 
 
 def _compute_with_forces(
@@ -267,16 +269,7 @@ def _by_joint(model: Model, external_forces: ExternalForces) -> list[tuple[int, 
     else:
         raise InvalidValueError('external_forces', external_forces, expected)
     for joint_id, force in pairs:
-        if joint_id not in range(model.njoints) or not isinstance(force, Force):
+        is_joint = isinstance(joint_id, int | np.integer) and 0 <= joint_id < model.njoints
+        if not is_joint or not isinstance(force, Force):
             raise InvalidValueError('external_forces', external_forces, expected)
     return pairs
-
-
-def _run_on_constants(kernel: CheckedKernel, model: Model, a: Any, b: Any, out: Array) -> None:
-    try:
-        if kernel.call(model.buffer, a, b, out) == 0:
-            return
-    except TypeError:
-        # Not compiled yet, or other types than it takes.
-        pass
-    run_carefully(kernel, model, model.buffer, a, b, out)

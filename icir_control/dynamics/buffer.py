@@ -79,11 +79,13 @@ def build_buffer(
 
     rows = buffer[at.HEADER : frames_at].reshape(nv + 1, at.STRIDE)
     _write(rows[0], at.ROTATION, np.eye(3))
+    rows[1:, at.ROTATION :] = np.nan  # not computed yet
     for joint, inertia in zip(joints[1:], inertias[1:], strict=True):
         parent = joints[joint.parent].row
         for row, constants in enumerate(_rows_of_joint(joint, parent), joint.index_v + 1):
-            rows[row] = constants
+            rows[row, : at.ROTATION] = constants
         _write_inertia(rows[joint.row], inertia)
+    _set_reference_point(buffer, rows)
 
     table = buffer[frames_at : frames_at + len(frames) * at.F_STRIDE].reshape(-1, at.F_STRIDE)
     for entry, frame in zip(table, frames, strict=True):
@@ -93,12 +95,27 @@ def build_buffer(
     return buffer
 
 
+def _set_reference_point(buffer: Array, rows: Array) -> None:
+    """Write which row's origin is the reference point: the first on which all others turn."""
+    links, row = rows.view(np.int64), 1
+    while (
+        links[row, at.MOTION] == at.PRISMATIC
+        and row + 1 < len(rows)
+        and links[row + 1, at.PARENT] == row
+    ):
+        row += 1
+    if row == 1 and links[1, at.MOTION] in (at.REVOLUTE, at.SPHERICAL):
+        _write(rows[0], at.POSITION, -rows[1, at.JOINT_POSITION : at.JOINT_POSITION + 3])
+    else:
+        buffer[at.H_REFERENCE_ROWS] = row
+
+
 def _rows_of_joint(joint: Joint, parent: int) -> Iterator[Array]:
     """Yield the constants of each of a joint's rows; `parent` is the row that carries it."""
     first = joint.index_v + 1
     quaternion = joint.kind.has_quaternion
     for i, (motion, linear, axis) in enumerate(_degrees_of_freedom(joint)):
-        row = np.zeros(at.STRIDE)
+        row = np.zeros(at.ROTATION)
         before = parent if i == 0 else first + i - 1
         links = row.view(np.int64)
         links[at.PARENT] = before

@@ -197,9 +197,11 @@ class ModelBuilder:
         if nv > MAX_NV:
             raise ModelError(f'model {self._name!r} has {nv} degrees of freedom, above {MAX_NV}')
         bodies = [frame for frame in self._frames if frame.type is FrameType.BODY]
-        for i, joint in enumerate(self._joints[1:], 1):
+        beyond = np.zeros(len(self._joints))  # mass that moves with further joints
+        for i, joint in reversed([*enumerate(self._joints)][1:]):
             links = [frame.name for frame in bodies if frame.parent == i]
-            _check_body(joint.name, links, self._inertias[i])
+            _check_body(joint.name, links, self._inertias[i], beyond[i])
+            beyond[joint.parent] += beyond[i] + self._inertias[i].mass
         joints, inertias = tuple(self._joints), tuple(self._inertias)
         return Model(self._name, joints, inertias, tuple(self._frames), self._gravity)
 
@@ -227,13 +229,18 @@ class ModelBuilder:
             self._frame_named[frame.name] = frame
 
 
-def _check_body(joint: str, links: list[str], inertia: Inertia) -> None:
-    """Refuse what no body can have: it is the body as it moves that counts, not each link."""
+def _check_body(joint: str, links: list[str], inertia: Inertia, beyond: float) -> None:
+    """Refuse what no body can have: it is the body as it moves that counts, not each link.
+
+    Without mass is only what further joints connect to a mass (`beyond`): a joint with several
+    axes is often written as one after the other.
+    """
     body = f'joint {joint!r} moves a body (links: {", ".join(links) or "none"})'
-    if inertia.mass <= 0.0:
+    weighs_nothing = not inertia.mass and not np.abs(inertia.rotational).max() > NO_INERTIA
+    if inertia.mass <= 0.0 and not (weighs_nothing and beyond > 0.0):
         raise ModelError(
             f'{body} of mass {inertia.mass:g} kg; give a link of it, or one fixed to it, a mass '
-            'above 0'
+            'above 0 (or no inertia either, where further joints move a mass)'
         )
     moments = np.linalg.eigvalsh(inertia.rotational)
     slack = max(_SLACK * np.abs(moments).max(), NO_INERTIA)

@@ -8,54 +8,69 @@ a microsecond.
 
 from typing import Any
 
+import numpy as np
+
 from icir_control.dynamics.kernels import CheckedKernel
+from icir_control.dynamics.kernels.checked import LARGEST
 from icir_control.dynamics.model import Data, Model
 from icir_control.errors import InvalidValueError, ModelError
 from icir_control.spatial.arrays import Array, checked
 
+NOT_TAKEN = (TypeError, AttributeError, OverflowError)
+"""Errors of a kernel that takes other types, or is not compiled yet."""
+
 
 def compute(kernel: CheckedKernel, model: Model, data: Data, q: Any) -> None:
     """Run a checked kernel of (buffer, q) on the data of a model; see `run_carefully`."""
-    if data.model is model:
-        try:
-            if kernel.call(data.buffer, q) == 0:
-                return
-        except TypeError:
-            # Not compiled yet, or other types than it takes.
-            pass
+    try:
+        if data.model is model and kernel.call(data.buffer, q) == 0:
+            return
+    except NOT_TAKEN:
+        # Not compiled yet, or other types than it takes.
+        pass
     _compute_carefully(kernel, model, data, q)
 
 
 def compute2(kernel: CheckedKernel, model: Model, data: Data, q: Any, v: Any) -> None:
     """Run a checked kernel of (buffer, q, v); as `compute`."""
-    if data.model is model:
-        try:
-            if kernel.call(data.buffer, q, v) == 0:
-                return
-        except TypeError:
-            pass
+    try:
+        if data.model is model and kernel.call(data.buffer, q, v) == 0:
+            return
+    except NOT_TAKEN:
+        pass
     _compute_carefully(kernel, model, data, q, v)
 
 
 def compute3(kernel: CheckedKernel, model: Model, data: Data, q: Any, v: Any, x: Any) -> None:
     """Run a checked kernel of (buffer, q, v, x); as `compute`."""
-    if data.model is model:
-        try:
-            if kernel.call(data.buffer, q, v, x) == 0:
-                return
-        except TypeError:
-            pass
+    try:
+        if data.model is model and kernel.call(data.buffer, q, v, x) == 0:
+            return
+    except NOT_TAKEN:
+        pass
     _compute_carefully(kernel, model, data, q, v, x)
 
 
 def check_pair(model: Model, data: Data) -> None:
-    """Refuse a `Data` of another model.
+    """Refuse a `Data` of another model; it belongs to each that is equal to its own.
 
     Raises:
-        InvalidValueError: The data were not made by `model.create_data()`.
+        InvalidValueError: They are no model and its data.
     """
-    if data.model is not model:
+    check_model(model)
+    if not isinstance(data, Data) or (data.model is not model and data.model != model):
         raise InvalidValueError('data', data, f'one that model {model.name!r} created')
+    data.model = model
+
+
+def check_model(model: Any) -> None:
+    """Refuse what is no `Model`.
+
+    Raises:
+        InvalidValueError: It is none.
+    """
+    if not isinstance(model, Model):
+        raise InvalidValueError('model', model, 'a Model')
 
 
 def _compute_carefully(kernel: CheckedKernel, model: Model, data: Data, *vectors: Any) -> None:
@@ -93,5 +108,8 @@ def run_carefully(kernel: CheckedKernel, model: Model, buffer: Array, *arguments
             'on it an inertia, or take the joint away'
         )
     if wrong > 0:
+        for name, value in zip(names, arguments, strict=True):
+            if name != 'out' and not np.abs(value / LARGEST).sum() < 1.0:
+                raise InvalidValueError(name, value, f'numbers whose sum is below {LARGEST:g}')
         expected = 'quaternions of unit length where joints have them'
         raise InvalidValueError(names[wrong - 1], arguments[wrong - 1], expected)

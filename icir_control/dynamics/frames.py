@@ -2,8 +2,9 @@
 
 What must have been computed before is said at each: placements by any algorithm that takes a
 configuration, twists by `compute_all_terms` or by `forward_kinematics` with a velocity. A frame is
-given by its index, `model.frame_id(name)`. All raise `InvalidValueError` for an index or a
-reference that does not exist, and for data of another model.
+given by its name, or faster by its index, `model.frame_id(name)`. All raise `InvalidValueError`
+for an index or a reference that does not exist, for data of another model and for what was never
+computed, and `UnknownNameError` for a name that does not exist.
 """
 
 from enum import IntEnum
@@ -11,10 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from icir_control.dynamics.call import check_pair
+from icir_control.dynamics.call import NOT_TAKEN, check_pair
 from icir_control.dynamics.joints import FrameType
 from icir_control.dynamics.kernels import CheckedKernel
 from icir_control.dynamics.kernels import frames as kernels
+from icir_control.dynamics.kernels import layout as at
 from icir_control.dynamics.model import Data, Model
 from icir_control.errors import InvalidValueError, ModelError
 from icir_control.spatial import SE3, Motion
@@ -35,25 +37,32 @@ class ReferenceFrame(IntEnum):
 LOCAL = ReferenceFrame.LOCAL
 
 _JACOBIANS = (kernels.frame_jacobian, kernels.frame_jacobian_rate)
-_NOT_TAKEN = (TypeError, OverflowError)
-"""Errors of a kernel that takes other types, or is not compiled yet."""
+_NEEDS = {
+    kernels.frame_velocity: at.TWIST,
+    kernels.frame_jacobian_rate: at.TWIST,
+    kernels.frame_acceleration: at.ACCELERATION,
+    kernels.frame_classical_acceleration: at.ACCELERATION,
+}
+"""What must have been computed before, besides placements."""
 
 
-def frame_placement(model: Model, data: Data, frame_id: int) -> SE3:
+def frame_placement(model: Model, data: Data, frame_id: int | str) -> SE3:
     """Return where a frame lies in the world; placements must be computed."""
     rotation, translation = np.empty((3, 3)), np.empty(3)
+    kernel = kernels.frame_pose
     try:
-        known = kernels.frame_pose.call(data.buffer, frame_id, rotation, translation) == 0
-    except _NOT_TAKEN:
+        known = kernel.call(data.buffer, frame_id, rotation, translation) == 0
+        known &= data.model is model
+    except NOT_TAKEN:
         known = False
-    if not known or data.model is not model:
-        _check(model, data, frame_id, LOCAL)
-        kernels.frame_pose.run(data.buffer, int(frame_id), rotation, translation)
+    if not known:
+        frame_id = _checked(kernel, model, data, frame_id, LOCAL)
+        kernel.run(data.buffer, frame_id, rotation, translation)
     return SE3.trusted(rotation, translation)
 
 
 def frame_velocity(
-    model: Model, data: Data, frame_id: int, reference: ReferenceFrame = LOCAL
+    model: Model, data: Data, frame_id: int | str, reference: ReferenceFrame = LOCAL
 ) -> Motion:
     """Return the twist of a frame; twists must be computed."""
     kernel = kernels.frame_velocity
@@ -61,7 +70,7 @@ def frame_velocity(
 
 
 def frame_acceleration(
-    model: Model, data: Data, frame_id: int, reference: ReferenceFrame = LOCAL
+    model: Model, data: Data, frame_id: int | str, reference: ReferenceFrame = LOCAL
 ) -> Motion:
     """Return the spatial acceleration of a frame, the derivative of its twist.
 
@@ -73,7 +82,7 @@ def frame_acceleration(
 
 
 def frame_classical_acceleration(
-    model: Model, data: Data, frame_id: int, reference: ReferenceFrame = LOCAL
+    model: Model, data: Data, frame_id: int | str, reference: ReferenceFrame = LOCAL
 ) -> Motion:
     """Return the classical acceleration of a frame: of its origin as a point, and angular.
 
@@ -87,7 +96,7 @@ def frame_classical_acceleration(
 def frame_jacobian(
     model: Model,
     data: Data,
-    frame_id: int,
+    frame_id: int | str,
     reference: ReferenceFrame = LOCAL,
     out: Array | None = None,
 ) -> Array:
@@ -96,7 +105,7 @@ def frame_jacobian(
     Args:
         model: The model.
         data: Its data.
-        frame_id: Index of the frame.
+        frame_id: Name or index of the frame.
         reference: Axes and point of the twist.
         out: Where to write, (6, nv) float64 and contiguous; None for a fresh array.
 
@@ -109,7 +118,7 @@ def frame_jacobian(
 def frame_jacobian_time_variation(
     model: Model,
     data: Data,
-    frame_id: int,
+    frame_id: int | str,
     reference: ReferenceFrame = LOCAL,
     out: Array | None = None,
 ) -> Array:
@@ -120,15 +129,18 @@ def frame_jacobian_time_variation(
 def joint_jacobian(
     model: Model,
     data: Data,
-    joint_id: int,
+    joint_id: int | str,
     reference: ReferenceFrame = LOCAL,
     out: Array | None = None,
 ) -> Array:
-    """Return J (6, nv) of a joint's frame; as `frame_jacobian`."""
+    """Return J (6, nv) of a joint's frame; as `frame_jacobian`, joints by name or index."""
+    check_pair(model, data)
+    if isinstance(joint_id, str):
+        joint_id = model.joint_id(joint_id)
     try:
         frame_id = model.frame_of_joint[range(model.njoints).index(joint_id)]
     except ValueError:
-        expected = f'a joint index from 0 to {model.njoints - 1}; model.joint_id(name) gives it'
+        expected = f'the name of a joint, or an index from 0 to {model.njoints - 1}'
         raise InvalidValueError('joint_id', joint_id, expected) from None
     return frame_jacobian(model, data, frame_id, reference, out)
 
@@ -137,29 +149,47 @@ def _fill(
     kernel: CheckedKernel, model: Model, data: Data, frame_id: Any, reference: Any, out: Any
 ) -> Array:
     """Let a kernel of (buffer, frame, reference, out) write its answer, and return that."""
-    if out is None:
-        out = np.empty((6, model.nv))
-    if data.model is model:
-        try:
-            if kernel.call(data.buffer, frame_id, reference, out) == 0:
-                return out
-        except _NOT_TAKEN:
-            pass
-    _check(model, data, frame_id, reference)
+    try:
+        if out is None:
+            out = np.empty((6, model.nv))
+        if data.model is model and kernel.call(data.buffer, frame_id, reference, out) == 0:
+            return out
+    except NOT_TAKEN:
+        pass
+    frame_id = _checked(kernel, model, data, frame_id, reference)
     if kernel in _JACOBIANS:
         _check_out(model, out)
-    kernel.run(data.buffer, int(frame_id), int(reference), out)
+    kernel.run(data.buffer, frame_id, int(reference), out)
     return out
 
 
-def _check(model: Model, data: Data, frame_id: Any, reference: Any) -> None:
-    """Say what is wrong with the arguments, if anything is."""
+def _checked(
+    kernel: CheckedKernel, model: Model, data: Data, frame_id: Any, reference: Any
+) -> int:
+    """Return the frame's index; say what is wrong with the arguments, if anything is."""
     check_pair(model, data)
-    if not isinstance(frame_id, int | np.integer) or not 0 <= frame_id < model.nframes:
-        expected = f'an index from 0 to {model.nframes - 1}; model.frame_id(name) gives it'
-        raise InvalidValueError('frame_id', frame_id, expected)
+    index = frame_index(model, frame_id)
     if reference not in list(ReferenceFrame):
         raise InvalidValueError('reference', reference, 'a ReferenceFrame')
+    joint = model.frames[index].parent
+    data.check_computed(joint, at.POSITION)
+    data.check_computed(joint, _NEEDS.get(kernel, at.POSITION))
+    return index
+
+
+def frame_index(model: Model, frame_id: Any) -> int:
+    """Return the index of a frame that is given by name or index.
+
+    Raises:
+        UnknownNameError: There is no such name.
+        InvalidValueError: There is no such index.
+    """
+    if isinstance(frame_id, str):
+        return model.frame_id(frame_id)
+    if not isinstance(frame_id, int | np.integer) or not 0 <= frame_id < model.nframes:
+        expected = f'the name of a frame, or an index from 0 to {model.nframes - 1}'
+        raise InvalidValueError('frame_id', frame_id, expected)
+    return int(frame_id)
 
 
 def _check_out(model: Model, out: Any) -> None:
@@ -168,6 +198,19 @@ def _check_out(model: Model, out: Any) -> None:
     if not usable or out.shape != (6, model.nv):
         expected = f'a contiguous, writable float64 array of shape {(6, model.nv)}'
         raise InvalidValueError('out', out, expected)
+
+
+def named_frame(model: Model, name: str) -> int:
+    """Return the index of a frame: that of the link where a link has the name, whatever else has.
+
+    Raises:
+        UnknownNameError: No frame has the name.
+        InvalidValueError: Frames that are no links have it, in different places.
+    """
+    for i, frame in enumerate(model.frames):
+        if frame.name == name and frame.type is FrameType.BODY:
+            return i
+    return model.frame_id(name)
 
 
 def root_link(model: Model) -> str:

@@ -6,7 +6,7 @@ from enum import Enum
 import numpy as np
 
 from icir_control.spatial import SE3
-from icir_control.spatial.arrays import Array
+from icir_control.spatial.arrays import Array, Value
 
 
 class JointKind(Enum):
@@ -69,7 +69,7 @@ _LENGTHS = {
 
 
 @dataclass(frozen=True, eq=False)
-class Joint:
+class Joint(Value):
     """One joint of a model, and where its numbers are.
 
     Attributes:
@@ -154,7 +154,7 @@ class FrameType(Enum):
 
 
 @dataclass(frozen=True, eq=False)
-class Frame:
+class Frame(Value):
     """A place that moves with a joint.
 
     Attributes:

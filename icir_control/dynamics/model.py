@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple, TypeVar, overload
+from typing import Any, NamedTuple, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,14 +13,14 @@ from icir_control.dynamics.joints import Frame, FrameType, Joint
 from icir_control.dynamics.kernels import layout as at
 from icir_control.errors import InvalidValueError, UnknownNameError
 from icir_control.spatial import SE3, Force, Inertia, Motion
-from icir_control.spatial.arrays import Array, freeze
+from icir_control.spatial.arrays import Array, Value, freeze
 
-Value = TypeVar('Value')
+Item = TypeVar('Item')
 Vector6 = TypeVar('Vector6', Motion, Force)
 
 
-@dataclass(frozen=True, eq=False)
-class Model:
+@dataclass(frozen=True, eq=False, repr=False)
+class Model(Value):
     """A tree of joints with bodies and frames on them; made by `load_urdf` or `ModelBuilder`.
 
     Joint 0, `universe`, is the world and never moves; joint i carries `inertias[i]`, which holds
@@ -39,6 +39,10 @@ class Model:
     inertias: tuple[Inertia, ...]
     frames: tuple[Frame, ...]
     gravity: Array
+
+    def __repr__(self) -> str:
+        sizes = f'nq={self.nq}, nv={self.nv}, njoints={self.njoints}, nframes={self.nframes}'
+        return f'Model({self.name!r}, {sizes})'
 
     @cached_property
     def nq(self) -> int:
@@ -210,12 +214,12 @@ class Model:
         return Data(self, watch)
 
 
-class Lazy(Sequence[Value]):
+class Lazy(Sequence[Item]):
     """A sequence whose values are made from the newest results when they are asked for."""
 
     __slots__ = ('_length', '_make')
 
-    def __init__(self, length: int, make: Callable[[int], Value]) -> None:
+    def __init__(self, length: int, make: Callable[[int], Item]) -> None:
         self._length = length
         self._make = make
 
@@ -223,10 +227,10 @@ class Lazy(Sequence[Value]):
         return self._length
 
     @overload
-    def __getitem__(self, index: int) -> Value: ...
+    def __getitem__(self, index: int) -> Item: ...
     @overload
-    def __getitem__(self, index: slice) -> list[Value]: ...
-    def __getitem__(self, index: int | slice) -> Value | list[Value]:
+    def __getitem__(self, index: slice) -> list[Item]: ...
+    def __getitem__(self, index: int | slice) -> Item | list[Item]:
         positions = range(self._length)[index]
         if isinstance(positions, range):
             return [self._make(i) for i in positions]
@@ -251,8 +255,10 @@ class Watched(NamedTuple):
 class Data:
     """All results about one model; several of one model are independent of each other.
 
-    The arrays are views into `buffer`, so they always show the newest results: copy what is to
-    be kept. The sequences `oMi`, `oMf`, `v`, `a`, `f` make immutable values when asked.
+    The arrays but `J` are views into `buffer`, so they always show the newest results: copy what
+    is to be kept. The sequences `oMi`, `oMf`, `v`, `a`, `f` make immutable values when asked, and
+    raise `InvalidValueError` for what was never computed. A copy, also a deep one and one that was
+    pickled, has a buffer of its own. One `Data` serves one thread at a time.
 
     Attributes:
         model: The model it belongs to.
@@ -263,7 +269,6 @@ class Data:
         tau: Torque of inverse dynamics (nv,).
         ddq: Acceleration of forward dynamics (nv,).
         Minv: Inverse of M (nv, nv).
-        J: Jacobian (6, nv) whose columns are the twists of unit speeds, at the world's origin.
         Jcom: Jacobian of the centre of mass (3, nv).
         Ag: Centroidal map (6, nv).
         hg: Centroidal momentum (6,), linear part first.
@@ -284,20 +289,35 @@ class Data:
 
     __slots__ = (
         *('model', 'buffer', 'rows', 'external', 'watched'),
-        *('J', 'oMi', 'oMf', 'v', 'a', 'f', 'com', 'whole_com'),
+        *('oMi', 'oMf', 'v', 'a', 'f', 'com', 'whole_com'),
         *('M', 'nle', 'g', 'tau', 'ddq', 'Minv', 'Jcom', 'Ag', 'hg'),
     )
 
     def __init__(self, model: Model, watch: str | None = None) -> None:
         """Make room for all results; see `Model.create_data`."""
-        self.model = model
-        self.buffer = model.buffer.copy()
+        buffer = model.buffer.copy()
         if watch is not None:
-            self.buffer[at.H_WATCHED] = model.frame_id(watch)
+            buffer[at.H_WATCHED] = model.frame_id(watch)
+        self._take(model, buffer)
+
+    @classmethod
+    def _of(cls, model: Model, buffer: Array) -> 'Data':
+        self = cls.__new__(cls)
+        self._take(model, buffer.copy())
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return self._of, (self.model, self.buffer)
+
+    def __repr__(self) -> str:
+        return f'Data({self.model!r})'
+
+    def _take(self, model: Model, buffer: Array) -> None:
+        """Become the results in a buffer."""
+        self.model, self.buffer = model, buffer
         nv = model.nv
         rows = self.buffer[at.HEADER : at.HEADER + (nv + 1) * at.STRIDE]
         self.rows = rows.reshape(nv + 1, at.STRIDE)
-        self.J = self.rows[1:, at.COLUMN : at.COLUMN + 6].T
         views: dict[str, Array] = {}
         for name, block in blocks(model.nq, nv).items():
             start = int(self.buffer[block.header])
@@ -307,7 +327,7 @@ class Data:
         self.Jcom, self.Ag, self.hg = views['Jcom'], views['Ag'], views['hg'].ravel()
         self.external = views['external']
         self.watched: Watched | None = None
-        if watch is not None:
+        if self.buffer[at.H_WATCHED] >= 0.0:
             area = views['watch']
             pose, jacobian = area[: at.W_TWIST].reshape(4, 3), area[at.W_JACOBIAN :]
             twist, drift = area[at.W_TWIST : at.W_DRIFT], area[at.W_DRIFT : at.W_JACOBIAN]
@@ -321,10 +341,46 @@ class Data:
         self.a = Lazy(model.njoints, lambda i: self._local(i, at.ACCELERATION, Motion))
         self.f = Lazy(model.njoints, lambda i: self._local(i, at.WRENCH, Force))
 
-    def _joint_placement(self, i: int) -> SE3:
+    @property
+    def J(self) -> Array:
+        """Jacobian (6, nv), columns the twists of unit speeds at the world's origin; fresh."""
+        columns = self.rows[1:, at.COLUMN : at.COLUMN + 6]
+        J, (x, y, z) = columns.T.copy(), self.rows[0, at.POSITION : at.POSITION + 3].tolist()
+        # v_world = v + omega x p, with p the world's origin from the reference point
+        J[0] += J[4] * z - J[5] * y
+        J[1] += J[5] * x - J[3] * z
+        J[2] += J[3] * y - J[4] * x
+        return J
+
+    def check_computed(self, i: int, column: int) -> None:
+        """Refuse to read what was never computed.
+
+        Args:
+            i: Index of the joint.
+            column: Where in its row that begins, see `kernels.layout`.
+
+        Raises:
+            InvalidValueError: It was never computed; the message names what computes it.
+        """
+        if np.isnan(self.rows[self.model.joints[i].row, column]):
+            missing, call = {
+                at.TWIST: ('twists', 'forward_kinematics(model, data, q, v)'),
+                at.ACCELERATION: ('accelerations', 'forward_kinematics(model, data, q, v)'),
+                at.WRENCH: ('forces', 'rnea(model, data, q, v, a)'),
+            }.get(column, ('placements', 'forward_kinematics(model, data, q)'))
+            raise InvalidValueError('data', self, f'one with {missing}: call {call} before')
+
+    def _from_reference(self, i: int) -> SE3:
+        """Return the placement of joint i, from the reference point."""
+        self.check_computed(i, at.POSITION)
         row = self.rows[self.model.joints[i].row]
         rotation = row[at.ROTATION : at.ROTATION + 9].reshape(3, 3).copy()
         return SE3.trusted(rotation, row[at.POSITION : at.POSITION + 3].copy())
+
+    def _joint_placement(self, i: int) -> SE3:
+        place = self._from_reference(i)
+        origin = self.rows[0, at.POSITION : at.POSITION + 3]
+        return SE3.trusted(place.rotation, place.translation - origin)
 
     def _frame_placement(self, i: int) -> SE3:
         frame = self.model.frames[i]
@@ -332,5 +388,6 @@ class Data:
 
     def _local(self, i: int, column: int, kind: type[Vector6]) -> Vector6:
         """Return a motion or force of joint i, which the rows hold in world axes, in its own."""
+        self.check_computed(i, column)
         vector = self.rows[self.model.joints[i].row, column : column + 6]
-        return self._joint_placement(i).act_inv(kind.trusted(vector.copy()))
+        return self._from_reference(i).act_inv(kind.trusted(vector.copy()))

@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from icir_control.dynamics.algorithms import aba, integrate
+from icir_control.dynamics.algorithms import aba
+from icir_control.dynamics.configuration import integrate
+from icir_control.dynamics.kernels.checked import LARGEST
 from icir_control.dynamics.model import Model
 from icir_control.errors import InvalidValueError, SimulationError
 from icir_control.spatial.arrays import checked
@@ -74,7 +76,7 @@ def simulate(
     for k in range(steps):
         taus[k] = checked('tau', torque(float(time[k]), qs[k], vs[k]), (model.nv,))
         vs[k + 1] = vs[k] + timestep * aba(model, data, qs[k], vs[k], taus[k])
-        if not np.isfinite(vs[k + 1]).all():
+        if not np.abs(vs[k + 1]).max() < LARGEST:
             raise SimulationError(f'the motion left all bounds at {time[k]:.6g} s')
         qs[k + 1] = integrate(model, qs[k], timestep * vs[k + 1])
     return Simulation(time, qs, vs, taus)

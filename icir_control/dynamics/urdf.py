@@ -3,7 +3,7 @@
 import logging
 import sys
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.util import find_spec
 from io import BytesIO
@@ -17,8 +17,8 @@ from icir_control.dynamics.builder import ModelBuilder
 from icir_control.dynamics.joints import FrameType
 from icir_control.dynamics.model import Model
 from icir_control.dynamics.urdf_xml import parse, read_source
-from icir_control.errors import IcirError, InvalidValueError, ModelError
-from icir_control.spatial import SE3, Inertia
+from icir_control.errors import IcirError, InvalidValueError, ModelError, UnknownNameError
+from icir_control.spatial import SE3, Inertia, exp3
 
 ROOT_JOINTS = ('fixed', 'planar', 'floating')
 ROOT_JOINT = 'root_joint'
@@ -33,6 +33,8 @@ def load_urdf(
     *,
     root_joint: str = 'fixed',
     package_dirs: Sequence[str | Path] = (),
+    locked: Mapping[str, float] | None = None,
+    default_effort: float | None = None,
 ) -> Model:
     """Return the model of a robot that is described in URDF.
 
@@ -44,9 +46,12 @@ def load_urdf(
         path_or_xml: A path, a `package://name/path`, or XML text.
         root_joint: How the root link moves in the world: `fixed`, `planar` or `floating`.
         package_dirs: Folders that are packages or hold packages, for `package://`.
+        locked: Joints that are held, and where [rad or m]: fixed, with a `FIXED_JOINT` frame.
+        default_effort: Limit of joints to which the URDF gives none, or 0 [N m or N].
 
     Raises:
         InvalidValueError: No such `root_joint`.
+        UnknownNameError: A locked joint that does not move.
         ModelError: The description cannot be read or built; the message names the element.
     """
     if root_joint not in ROOT_JOINTS:
@@ -54,8 +59,12 @@ def load_urdf(
     label, text = read_source(path_or_xml, package_dirs)
     checked = parse(label, text)
     robot = _read_with_yourdfpy(checked)
+    moving = [joint.name for joint in robot.joints if joint.type != 'fixed']
+    for name in locked or {}:
+        if name not in moving:
+            raise UnknownNameError('joint', name, moving)
     try:
-        return _build(robot, checked.iterfind('sensor'), root_joint)
+        return _build(robot, checked.iterfind('sensor'), root_joint, locked or {}, default_effort)
     except ModelError as error:
         raise ModelError(f'{label}: {error}') from None
     except IcirError as error:
@@ -96,7 +105,13 @@ def _yourdfpy() -> Any:
     return yourdfpy
 
 
-def _build(robot: Any, sensors: Any, root_joint: str) -> Model:
+def _build(
+    robot: Any,
+    sensors: Any,
+    root_joint: str,
+    locked: Mapping[str, float],
+    default_effort: float | None,
+) -> Model:
     joints_on = defaultdict(list)
     for joint in robot.joints:
         joints_on[joint.parent].append(joint)
@@ -111,7 +126,10 @@ def _build(robot: Any, sensors: Any, root_joint: str) -> Model:
     reached = {root}
     while waiting:
         joint = waiting.pop()
-        _add_joint(builder, joint)
+        if joint.name in locked:
+            _add_held_joint(builder, joint, locked[joint.name])
+        else:
+            _add_joint(builder, joint, default_effort)
         reached.add(joint.child)
         builder.add_body(joint.child, builder.last_frame, _inertia(inertials[joint.child]))
         waiting += joints_on[joint.child][::-1]
@@ -147,7 +165,22 @@ def _root(robot: Any) -> str:
     return roots[0]
 
 
-def _add_joint(builder: ModelBuilder, joint: Any) -> None:
+def _add_held_joint(builder: ModelBuilder, joint: Any, position: float) -> None:
+    """Add a joint that does not move from a position [rad or m]."""
+    way = SE3.identity()
+    if position:
+        axis = position * np.asarray(joint.axis) / np.linalg.norm(joint.axis)
+        if joint.type == 'prismatic':
+            way = SE3(np.eye(3), axis)
+        elif joint.type in ('revolute', 'continuous'):
+            way = SE3(exp3(axis), np.zeros(3))
+        else:
+            raise ModelError(f'joint {joint.name!r} is {joint.type}; it can be held at 0 alone')
+    placement = _placement(joint.origin) @ way
+    builder.add_frame(joint.name, joint.parent, placement, FrameType.FIXED_JOINT)
+
+
+def _add_joint(builder: ModelBuilder, joint: Any, default_effort: float | None) -> None:
     placement = _placement(joint.origin)
     if joint.type == 'fixed':
         builder.add_frame(joint.name, joint.parent, placement, FrameType.FIXED_JOINT)
@@ -164,6 +197,9 @@ def _add_joint(builder: ModelBuilder, joint: Any) -> None:
             joint.name, joint.mimic.joint,
         )  # fmt: skip
     limit = joint.limit
+    effort = limit.effort if limit else None
+    if not effort and default_effort is not None:
+        effort = default_effort
     lower, upper = _position_limits(joint)
     builder.add_joint(
         joint.name,
@@ -174,7 +210,7 @@ def _add_joint(builder: ModelBuilder, joint: Any) -> None:
         lower=lower,
         upper=upper,
         velocity=limit.velocity if limit else None,
-        effort=limit.effort if limit else None,
+        effort=effort,
         actuated=False if joint.mimic is not None else None,
     )
 

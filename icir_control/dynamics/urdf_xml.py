@@ -39,6 +39,8 @@ def read_source(path_or_xml: str | Path, package_dirs: Sequence[str | Path]) -> 
         _check_size('the robot description', len(text))
         return 'the robot description', text
     name = os.fspath(path_or_xml)
+    if not name:
+        raise ModelError('a robot description is a path or XML text, not an empty string')
     path = resolve_package(name, package_dirs) if name.startswith(SCHEME) else Path(name)
     return str(path), _read(path)
 
@@ -286,6 +288,7 @@ class _Checker:
 def _floats(text: str | None) -> list[float]:
     """Return the numbers in a text; none if one of its words is no number."""
     try:
-        return [float(word) for word in (text or '').split()]
+        # Python takes 1_0 for ten; no other reader of URDF does.
+        return [float(word.replace('_', '?')) for word in (text or '').split()]
     except ValueError:
         return []

@@ -26,7 +26,25 @@ MODEL = Parameter(
     description='path or package:// URI of the URDF',
     running=False,
 )
-"""The parameter that both nodes have."""
+LOCKED = Parameter(
+    'locked_joints',
+    'string_array',
+    (),
+    description='joints that are held, "finger_joint1=0.02", rad or m; those that do not lie '
+    'between base and end effector are held at 0, or the limit next to it',
+    running=False,
+)
+DEFAULT_EFFORT = Parameter(
+    'default_effort',
+    'float',
+    0.0,
+    unit='N m, N',
+    description='effort limit of joints to which the URDF gives none, or 0; 0 for none',
+    lower=0.0,
+    running=False,
+)
+ROBOT = {one.name: one for one in (MODEL, LOCKED, DEFAULT_EFFORT)}
+"""The parameters that both nodes have, and that tell which arm runs."""
 
 _INTEGER = re.compile(r'[-+]?[0-9]+')
 _INTEGER_TAG = 'tag:yaml.org,2002:int'
@@ -64,29 +82,28 @@ class Parameters:
         self._declared: dict[str, Parameter] = {}
         self._joints = 0
 
-    def declare_model(self) -> str:
-        """Declare the parameter `model`, and return its value.
+    def declare_robot(self) -> dict[str, Any]:
+        """Declare the parameters that tell which arm runs, and return their values by name.
 
         Raises:
-            ConfigurationError: It is no string.
+            ConfigurationError: A value is of another type.
         """
-        value: str = MODEL.check(self._given.get(MODEL.name), 0)
-        self.declare({MODEL.name: MODEL}, lambda _: value, 0)
-        return value
+        values = {name: one.check(self._given.get(name), 0) for name, one in ROBOT.items()}
+        self.declare(ROBOT, values.__getitem__, 0)
+        return values
 
     def is_given(self, name: str) -> bool:
         """Tell whether a file or the command line gives this very parameter a value."""
         return name in self._given
 
     def values(self, shipped: Mapping[str, Any]) -> dict[str, Any]:
-        """Return what is given beside the model, nested and unchecked.
+        """Return what is given beside the robot's own parameters, nested and unchecked.
 
         Args:
             shipped: Values by full name that stand where nothing is given.
         """
         values = {**shipped, **self._given}
-        values.pop(MODEL.name, None)
-        return replaced({}, values)
+        return replaced({}, {name: values[name] for name in values if name not in ROBOT})
 
     def declare(
         self, parameters: Mapping[str, Parameter], value: Callable[[str], Any], joints: int
@@ -156,9 +173,7 @@ def shipped_parameters(robot: str, node: str) -> dict[str, Any]:
     """
     files = {path.stem: path for path in (share_directory() / 'config').glob('*.yaml')}
     content = yaml.safe_load(files.get(robot, files[ANY_ARM]).read_text())
-    values = flatten(content[f'/**/{node}']['ros__parameters'])
-    values.pop(MODEL.name, None)
-    return values
+    return flatten(content[f'/**/{node}']['ros__parameters'])
 
 
 def descriptor_of(parameter: Parameter, name: str, joints: int) -> msg.ParameterDescriptor:
@@ -205,14 +220,19 @@ def _ros_value(value: Any) -> Any:
 def _given_values(node: Node) -> dict[str, Any]:
     """Return what parameter files and the command line give to the node, by name.
 
-    An empty list, which has no type, comes from ROS as no value at all.
+    Parameters that every node has, such as `use_sim_time`, are left to the client library. An
+    empty list, which has no type, comes from ROS as no value at all.
 
     rclpy lets a name be declared first and read afterwards; which names were given at all only
     the node's handle tells.
     """
     with node.handle:
         given = node.handle.get_parameters(RosParameter)
-    return {name: [] if one.value is None else one.value for name, one in given.items()}
+    return {
+        name: [] if one.value is None else one.value
+        for name, one in given.items()
+        if not node.has_parameter(name)
+    }
 
 
 @contextmanager

@@ -1,14 +1,15 @@
 """A robot in MuJoCo: built from its URDF, with and without what the plant changes."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 
 import mujoco
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from icir_control.errors import InvalidValueError, UnknownNameError
-from icir_control.simulation.joints import Joints, check_joint_names
+from icir_control.simulation.joints import Joints
 from icir_control.simulation.plant import Plant, compile_plant
 from icir_control.simulation.scene import build_scene, settle_floor
 from icir_control.simulation.urdf import read_urdf
@@ -97,6 +98,7 @@ class SimulatedRobot:
         timestep_ns: Length of a step [ns].
         links: Names of the links.
         notes: What had to be left out or adapted, for the user to read.
+        left_out: Each shape that had to be left out, and why.
         joint_damping: (nv,) of the URDF [N m s/rad; N s/m].
         joint_friction: (nv,) Coulomb friction of the URDF [N m; N].
         armature: (nv,) rotor inertia, all zero [kg m^2; kg].
@@ -113,18 +115,22 @@ class SimulatedRobot:
         initial_configuration: ArrayLike | None = None,
         plant: Plant | None = None,
         lossless: bool = False,
+        locked: Mapping[str, float] | None = None,
+        default_effort: float | None = None,
     ) -> None:
         """Build the robot.
 
         Args:
             urdf: Path or text of the URDF.
-            joint_names: All moving joints, in the order of every array.
+            joint_names: All moving joints but those that are locked, in the order of every array.
             end_effector_frame: The link of the tool.
             timestep: Length of a step [s], a whole number of nanoseconds.
             initial_configuration: (nv,) [rad or m]; by default zero, or the limit next to it.
             plant: How the robot departs from its URDF; by default not at all.
             lossless: Whether damping and friction of the URDF are left out, so that there is no
                 other than the plant's.
+            locked: Joints that do not move, and where they are held [rad or m].
+            default_effort: Limit of joints to which the URDF gives none, or 0 [N m or N].
 
         Raises:
             ModelError: The URDF cannot be simulated.
@@ -135,14 +141,14 @@ class SimulatedRobot:
         self.timestep_ns = _nanoseconds(timestep)
         self.joint_names = tuple(joint_names)
         self.end_effector_frame = end_effector_frame
-        description = read_urdf(urdf)
-        check_joint_names(self.joint_names, description.moving_joints)
+        read = partial(read_urdf, urdf, held=locked, default_effort=default_effort)
+        spec, description = build_scene(
+            read, joint_names=self.joint_names, timestep=self.timestep_ns * 1e-9
+        )
         if end_effector_frame not in description.links:
             raise UnknownNameError('end-effector frame', end_effector_frame, description.links)
-        spec, notes = build_scene(
-            description, joint_names=self.joint_names, timestep=self.timestep_ns * 1e-9
-        )
-        self.notes: tuple[str, ...] = notes
+        self.notes: tuple[str, ...] = description.notes
+        self.left_out = description.left_out
         nominal = spec.compile()
         self._joints = joints = Joints(self.joint_names, nominal)
         self.joint_damping, self.joint_friction = joints.damping, joints.friction

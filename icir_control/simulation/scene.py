@@ -1,10 +1,15 @@
 """The scene: the robot of a URDF with motors, on a floor, in a light."""
 
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+
 import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
 from icir_control.errors import ModelError
+from icir_control.simulation.inertia import lump_refused_inertias
+from icir_control.simulation.joints import check_joint_names
 from icir_control.simulation.urdf import Urdf
 
 FLOOR = 'floor'
@@ -13,37 +18,48 @@ FLOOR = 'floor'
 _GROUP_VISUAL = 2
 _GROUP_COLLISION = 3
 
+_COLOUR = [0.65, 0.67, 0.70, 1.0]
+_LEAST_DRAWN, _LARGEST_DRAWN = 5e-3, 1.0  # m
+
 # A robot that stands on the floor reaches this far below it by rounding alone [m].
 _ON_THE_FLOOR = 1e-6
 
 
 def build_scene(
-    description: Urdf, *, joint_names: tuple[str, ...], timestep: float
-) -> tuple[mujoco.MjSpec, tuple[str, ...]]:
+    read: Callable[..., Urdf], *, joint_names: tuple[str, ...], timestep: float
+) -> tuple[mujoco.MjSpec, Urdf]:
     """Build the scene around a robot.
 
     Nothing is added to the robot's dynamics: no armature, and no damping or friction beyond the
     URDF's. Effort limits of the URDF bound each joint's actuation, as they do in the arm.
 
     Args:
-        description: The robot.
+        read: Reads the robot; its argument `meshes` is that of `read_urdf`.
         joint_names: The moving joints; one motor each, in this order.
         timestep: Length of a step [s].
 
     Returns:
-        The scene, which compiles, and what was left out of it and why.
+        The scene, which compiles, and the robot with the meshes that it could use.
 
     Raises:
-        ModelError: MuJoCo cannot make a model of the description; the message is MuJoCo's.
+        UnknownNameError: A name is not that of a moving joint.
+        ModelError: A joint is missing; or MuJoCo cannot make a model of the description, and the
+            message is MuJoCo's.
     """
+    description = read()
+    check_joint_names(joint_names, description.moving_joints)
     try:
-        return _dress(description, joint_names, timestep), description.notes
-    except ModelError as error:
+        return _dress(description, joint_names, timestep), description
+    except ModelError:
         if not description.assets:
             raise
-        # A mesh that cannot be decoded must not take the arm with it.
-        bare = description.without_meshes(str(error))
-        return _dress(bare, joint_names, timestep), bare.notes
+    # A mesh that MuJoCo cannot decode must not take the arm with it.
+    bare = read(meshes='none')
+    spec = _dress(bare, joint_names, timestep)
+    description = read(meshes='converted')
+    with suppress(ModelError):
+        return _dress(description, joint_names, timestep), description
+    return spec, bare
 
 
 def settle_floor(
@@ -81,6 +97,11 @@ def _dress(description: Urdf, joint_names: tuple[str, ...], timestep: float) -> 
     """Add all that is not the robot, and compile once to see that it holds together."""
     try:
         spec = mujoco.MjSpec.from_string(description.xml, assets=description.assets)
+        _hold_joints(spec, description.held)
+        lump_refused_inertias(spec)
+        for mesh in spec.meshes:
+            # Masses are the URDF's; for their own MuJoCo would refuse meshes that are not closed.
+            mesh.inertia = mujoco.mjtMeshInertia.mjMESH_INERTIA_SHELL
         spec.option.timestep = timestep
         # A diverged state is kept for the report instead of being overwritten by a reset.
         spec.option.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_AUTORESET)
@@ -93,6 +114,7 @@ def _dress(description: Urdf, joint_names: tuple[str, ...], timestep: float) -> 
         for joint in spec.joints:
             joint.armature = 0.0
         robot = spec.compile()
+        _draw_bare_links(spec, robot)
         _exclude_neighbours(spec, robot)
         _add_surroundings(spec, robot.stat.extent, robot.stat.center)
         spec.compile()
@@ -101,6 +123,25 @@ def _dress(description: Urdf, joint_names: tuple[str, ...], timestep: float) -> 
         reason = ' '.join(str(error).split())
         raise ModelError(f'{description.source}: MuJoCo refuses it: {reason}') from error
     return spec
+
+
+def _hold_joints(spec: mujoco.MjSpec, held: Mapping[str, float]) -> None:
+    """Fix joints where they are held [rad or m]: their links become part of those above."""
+    for name, position in held.items():
+        joint = spec.joint(name)
+        if joint is None:  # planar or floating, fixed in the text
+            continue
+        body, axis = joint.parent, joint.axis / np.linalg.norm(joint.axis)
+        if joint.type == mujoco.mjtJoint.mjJNT_SLIDE:
+            way = np.empty(3)
+            mujoco.mju_rotVecQuat(way, position * axis, body.quat)
+            body.pos = body.pos + way
+        else:
+            turn, quaternion = np.empty(4), np.empty(4)
+            mujoco.mju_axisAngle2Quat(turn, axis, position)
+            mujoco.mju_mulQuat(quaternion, body.quat, turn)
+            body.quat = quaternion
+        spec.delete(joint)
 
 
 def _sort_shapes(spec: mujoco.MjSpec) -> None:
@@ -112,7 +153,31 @@ def _sort_shapes(spec: mujoco.MjSpec) -> None:
             geom.group = _GROUP_COLLISION if collides and has_visual else _GROUP_VISUAL
             if collides:
                 # The importer paints a collision shape with the colour that it saw last.
-                geom.rgba = [0.65, 0.67, 0.70, 1.0]
+                geom.rgba = _COLOUR
+
+
+def _draw_bare_links(spec: mujoco.MjSpec, robot: mujoco.MjModel) -> None:
+    """Draw the ellipsoids of inertia of links of which nothing else can be seen.
+
+    A uniform ellipsoid of mass m and semi-axes a, b, c has moments m (b^2 + c^2) / 5 and so on.
+    """
+    leader = robot.body_weldid
+    seen = set(leader[robot.geom_bodyid])
+    for body in range(1, robot.nbody):
+        mass, moments = robot.body_mass[body], robot.body_inertia[body]
+        if leader[body] in seen or mass <= 0.0:
+            continue
+        axes = np.sqrt(np.maximum(2.5 * (moments.sum() - 2.0 * moments) / mass, 0.0))
+        spec.body(robot.body(body).name).add_geom(
+            type=mujoco.mjtGeom.mjGEOM_ELLIPSOID,
+            pos=robot.body_ipos[body],
+            quat=robot.body_iquat[body],
+            size=np.clip(axes, _LEAST_DRAWN, _LARGEST_DRAWN),
+            contype=0,
+            conaffinity=0,
+            group=_GROUP_VISUAL,
+            rgba=_COLOUR,
+        )
 
 
 def _exclude_neighbours(spec: mujoco.MjSpec, robot: mujoco.MjModel) -> None:

@@ -2,12 +2,12 @@
 
 import os
 import xml.etree.ElementTree as ElementTree
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from urllib.parse import unquote, urlparse
 
 from icir_control.errors import ModelError
-from icir_control.share import package_folders
+from icir_control.simulation.meshes import READ_BY_MUJOCO, converted, find_mesh
 
 JOINT_TYPES = ('revolute', 'continuous', 'prismatic', 'fixed')
 
@@ -22,9 +22,6 @@ _COMPILER = {
     'inertiafromgeom': 'false',
 }
 
-# The mesh formats that MuJoCo decodes.
-_MESH_SUFFIXES = ('.stl', '.obj')
-
 
 @dataclass(frozen=True, slots=True)
 class Urdf:
@@ -35,33 +32,45 @@ class Urdf:
         xml: The text that MuJoCo is given.
         links: Names of all links.
         moving_joints: Names of the joints that move, in the order of the file.
+        held: Joints that could move, and where they are instead [rad or m].
         assets: Bytes of the meshes, by the names that `xml` uses.
-        notes: What was left out, and why.
+        left_out: Why meshes were left out, one entry for each.
     """
 
     source: str
     xml: str
     links: tuple[str, ...]
     moving_joints: tuple[str, ...]
+    held: Mapping[str, float]
     assets: dict[str, bytes] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
 
-    def without_meshes(self, reason: str) -> 'Urdf':
-        """Return the description with every shape left out that is a mesh."""
-        robot = ElementTree.fromstring(self.xml)
-        for link, shape in _shapes(robot):
-            if shape.find('geometry/mesh') is not None:
-                link.remove(shape)
-        xml = ElementTree.tostring(robot, encoding='unicode')
-        notes = (*self.notes, f'all meshes left out: {reason}')
-        return replace(self, xml=xml, assets={}, notes=notes)
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was left out, one line for the user to read."""
+        if not self.left_out:
+            return ()
+        shapes = f'{len(self.left_out)} shape{"s" * (len(self.left_out) > 1)}'
+        return (
+            f'{shapes} left out; what nothing else is drawn of is drawn by its inertia (each of '
+            f'them: --verbose): {self.left_out[0]}',
+        )
 
 
-def read_urdf(path_or_xml: str | os.PathLike[str]) -> Urdf:
+def read_urdf(
+    path_or_xml: str | os.PathLike[str],
+    *,
+    held: Mapping[str, float] | None = None,
+    default_effort: float | None = None,
+    meshes: str = 'as they are',
+) -> Urdf:
     """Read a URDF and prepare it for MuJoCo.
 
     Args:
         path_or_xml: A path, or the text itself (anything that begins with `<`).
+        held: Joints that do not move, and where they are [rad or m].
+        default_effort: Limit of joints to which the URDF gives none, or 0 [N m or N].
+        meshes: `as they are` where MuJoCo reads their format, all `converted`, or `none`.
 
     Returns:
         The description.
@@ -78,9 +87,13 @@ def read_urdf(path_or_xml: str | os.PathLike[str]) -> Urdf:
     if robot.tag != 'robot':
         raise ModelError(f'{source} is no URDF: its root is <{robot.tag}>, expected <robot>')
     links = tuple(link.get('name', '') for link in robot.findall('link'))
-    moving_joints = _moving_joints(robot, source)
+    held = held or {}
+    _free_of_mimics(robot, held)
+    moving_joints = _moving_joints(robot, source, held)
+    if default_effort is not None:
+        _set_effort(robot, default_effort)
     _drop_empty_inertials(robot)
-    assets, notes = _settle_shapes(robot, folder)
+    assets, left_out = _settle_shapes(robot, folder, meshes)
     extension = robot.find('mujoco')
     if extension is None:
         extension = ElementTree.SubElement(robot, 'mujoco')
@@ -89,7 +102,7 @@ def read_urdf(path_or_xml: str | os.PathLike[str]) -> Urdf:
         compiler = ElementTree.SubElement(extension, 'compiler')
     compiler.attrib.update(_COMPILER)
     xml = ElementTree.tostring(robot, encoding='unicode')
-    return Urdf(source, xml, links, moving_joints, assets, tuple(notes))
+    return Urdf(source, xml, links, moving_joints, held, assets, tuple(left_out))
 
 
 def _read_text(path_or_xml: str | os.PathLike[str]) -> tuple[str, str, Path]:
@@ -104,11 +117,15 @@ def _read_text(path_or_xml: str | os.PathLike[str]) -> tuple[str, str, Path]:
         raise ModelError(f'cannot read the URDF {path}: {error}') from error
 
 
-def _moving_joints(robot: ElementTree.Element, source: str) -> tuple[str, ...]:
+def _moving_joints(
+    robot: ElementTree.Element, source: str, held: Mapping[str, float]
+) -> tuple[str, ...]:
     """Return the names of the joints that move, once all joints are found to be valid."""
     moving = []
     for joint in robot.findall('joint'):
         name, kind = joint.get('name', ''), joint.get('type', '')
+        if name in held and kind in ('planar', 'floating') and not held[name]:
+            joint.set('type', kind := 'fixed')
         if kind not in JOINT_TYPES:
             valid = ', '.join(JOINT_TYPES)
             raise ModelError(
@@ -118,9 +135,27 @@ def _moving_joints(robot: ElementTree.Element, source: str) -> tuple[str, ...]:
             end = joint.find(tag)
             if end is None or not end.get('link'):
                 raise ModelError(f'{source}: joint {name!r} has no <{tag} link="...">')
-        if kind != 'fixed':
+        if kind != 'fixed' and name not in held:
             moving.append(name)
     return tuple(moving)
+
+
+def _free_of_mimics(robot: ElementTree.Element, held: Mapping[str, float]) -> None:
+    """Take the couplings of joints that are held away: MuJoCo makes constraints of them."""
+    for joint in robot.findall('joint'):
+        mimic = joint.find('mimic')
+        if mimic is not None and {joint.get('name'), mimic.get('joint')} & set(held):
+            joint.remove(mimic)
+
+
+def _set_effort(robot: ElementTree.Element, effort: float) -> None:
+    """Give a limit of effort [N m or N] to the joints that have none, or 0."""
+    for joint in robot.findall('joint'):
+        limit = joint.find('limit')
+        if limit is None:
+            limit = ElementTree.SubElement(joint, 'limit')
+        if _is_zero(limit.get('effort', '0')):
+            limit.set('effort', repr(effort))
 
 
 def _drop_empty_inertials(robot: ElementTree.Element) -> None:
@@ -146,11 +181,13 @@ def _is_zero(text: str) -> bool:
         return False
 
 
-def _settle_shapes(robot: ElementTree.Element, folder: Path) -> tuple[dict[str, bytes], list[str]]:
-    """Embed or remove meshes, drop textures; return the meshes' bytes and notes."""
+def _settle_shapes(
+    robot: ElementTree.Element, folder: Path, meshes: str
+) -> tuple[dict[str, bytes], list[str]]:
+    """Embed or remove meshes, drop textures; return the meshes' bytes and why some are missing."""
     assets: dict[str, bytes] = {}
-    names: dict[Path, str] = {}
-    notes: list[str] = []
+    embedded: dict[Path, tuple[str, str]] = {}
+    left_out: list[str] = []
     for material in robot.iter('material'):
         for texture in material.findall('texture'):
             material.remove(texture)
@@ -159,19 +196,56 @@ def _settle_shapes(robot: ElementTree.Element, folder: Path) -> tuple[dict[str, 
         shape.attrib.pop('name', None)
         mesh = shape.find('geometry/mesh')
         if mesh is None:
+            if not _has_size(shape):
+                link.remove(shape)
+                left_out.append(f'{shape.tag} of link {link.get("name")!r}: a size of zero')
             continue
         uri = mesh.get('filename', '')
-        found = _find_mesh(uri, folder)
-        if isinstance(found, str):
+        try:
+            path = _file_of(uri, folder, meshes)
+            if path not in embedded:
+                suffix, colour = path.suffix, ''
+                if meshes == 'converted' or suffix.lower() not in READ_BY_MUJOCO:
+                    suffix, data, colour = converted(path)
+                else:
+                    data = path.read_bytes()
+                # Numbered, because MuJoCo takes two files of one name for the same mesh.
+                name = f'{len(embedded)}_{path.stem}{suffix}'
+                assets[name], embedded[path] = data, (name, colour)
+        except (OSError, ValueError) as error:
             link.remove(shape)
-            notes.append(f'{shape.tag} of link {link.get("name")!r} left out: {uri}: {found}')
+            left_out.append(f'{shape.tag} of link {link.get("name")!r}: {uri}: {error}')
             continue
-        if found not in names:
-            # Numbered, because MuJoCo takes two files of one name for the same mesh.
-            names[found] = f'{len(names)}_{found.name}'
-            assets[names[found]] = found.read_bytes()
-        mesh.set('filename', names[found])
-    return assets, notes
+        name, colour = embedded[path]
+        mesh.set('filename', name)
+        if colour and shape.find('material') is None:
+            paint = ElementTree.SubElement(shape, 'material', name=f'colour of {name}')
+            ElementTree.SubElement(paint, 'color', rgba=colour)
+    return assets, left_out
+
+
+def _has_size(shape: ElementTree.Element) -> bool:
+    """Tell whether no length of a shape is zero; MuJoCo says what else is wrong with it."""
+    return not any(
+        _is_zero(word)
+        for body in shape.findall('geometry/*')
+        for length in body.attrib.values()
+        for word in length.split()
+    )
+
+
+def _file_of(uri: str, folder: Path, meshes: str) -> Path:
+    """Return the file of a mesh.
+
+    Raises:
+        ValueError: There is none, or there is to be none.
+    """
+    if meshes == 'none':
+        raise ValueError('MuJoCo cannot read one of the meshes')
+    path = find_mesh(uri, folder)
+    if path is None:
+        raise ValueError('no such file, neither above the URDF nor on AMENT_PREFIX_PATH')
+    return path
 
 
 def _shapes(
@@ -183,18 +257,3 @@ def _shapes(
         for link in robot.findall('link')
         for shape in link.findall('visual') + link.findall('collision')
     ]
-
-
-def _find_mesh(uri: str, folder: Path) -> Path | str:
-    """Return the file behind a mesh's URI, or the reason why there is none."""
-    parts = urlparse(uri)
-    inside = unquote(parts.path)
-    if Path(parts.path).suffix.lower() not in _MESH_SUFFIXES:
-        return f'MuJoCo reads {" and ".join(_MESH_SUFFIXES)} alone'
-    if parts.scheme == 'package':
-        candidates = [share / inside.lstrip('/') for share in package_folders(parts.netloc)]
-        missing = f'package {parts.netloc!r} is not on AMENT_PREFIX_PATH, or lacks the file'
-    else:
-        candidates = [folder / inside]
-        missing = 'no such file'
-    return next((path.resolve() for path in candidates if path.is_file()), missing)

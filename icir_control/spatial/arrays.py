@@ -1,8 +1,9 @@
 """Checked, read-only arrays: what the immutable values are made of."""
 
 from collections.abc import Callable
+from dataclasses import fields
 from math import isfinite, nan
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +12,38 @@ from icir_control.errors import InvalidValueError
 
 Array = NDArray[np.float64]
 AnyArray = TypeVar('AnyArray', bound=NDArray[Any])
+
+
+class Value:
+    """A frozen dataclass that holds arrays: read-only, also in a copy, and compared by content."""
+
+    def __post_init__(self) -> None:
+        for part in self._parts():
+            if isinstance(part, np.ndarray):
+                freeze(part)
+
+    def _parts(self) -> tuple[Any, ...]:
+        return tuple(getattr(self, field.name) for field in fields(self))  # type: ignore[arg-type]
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if type(other) is not type(self):
+            return NotImplemented
+        pairs = zip(self._parts(), other._parts(), strict=True)
+        return all(np.array_equal(a, b) if isinstance(a, np.ndarray) else a == b for a, b in pairs)
+
+    def __hash__(self) -> int:
+        return hash((type(self), *(part for part in self._parts() if isinstance(part, str))))
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Self:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), self._parts()
 
 
 def checked(name: str, value: Any, shape: tuple[int, ...]) -> Array:
@@ -23,7 +56,9 @@ def checked(name: str, value: Any, shape: tuple[int, ...]) -> Array:
     if len(shape) == 1:
         expected = f'{shape[0]} finite numbers'
     try:
-        array = np.array(value, dtype=float)
+        given = np.asarray(value)
+        # numpy would take the real part of a complex number, and the number that a text holds.
+        array = np.array(given, dtype=float) if given.dtype.kind in 'biufO' else np.empty(0)
     except (TypeError, ValueError):
         raise InvalidValueError(name, value, expected) from None
     if array.shape != shape or not all(map(isfinite, array.ravel().tolist())):

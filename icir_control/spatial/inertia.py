@@ -105,11 +105,21 @@ class Inertia:
         return Force.trusted(out)
 
     def kinetic_energy(self, twist: Motion) -> float:
-        """Return nu . Y nu / 2 [J]."""
+        """Return nu . Y nu / 2 [J].
+
+        Raises:
+            InvalidValueError: The argument is not a `Motion`.
+        """
+        _check_motion(twist)
         return 0.5 * twist.dot(self * twist)
 
     def bias_force(self, twist: Motion) -> Force:
-        """Return nu x (Y nu) in the cheat sheet's form: five cross products, one product I w."""
+        """Return nu x (Y nu) in the cheat sheet's form: five cross products, one product I w.
+
+        Raises:
+            InvalidValueError: The argument is not a `Motion`.
+        """
+        _check_motion(twist)
         v, w, c = twist.linear, twist.angular, self._com
         beta = self._mass * cross(c, w)
         momentum = self._mass * v - beta
@@ -165,6 +175,11 @@ class Inertia:
     def __repr__(self) -> str:
         parts = f'com={text(self._com)}, rotational={text(self._rotational)}'
         return f'Inertia(mass={self._mass:g}, {parts})'
+
+
+def _check_motion(twist: Any) -> None:
+    if not isinstance(twist, Motion):
+        raise InvalidValueError('twist', twist, 'a Motion')
 
 
 def _checked_rotational(value: Any) -> Array:

@@ -8,7 +8,16 @@ from typing import Any, Self, overload
 import numpy as np
 
 from icir_control.errors import InvalidValueError
-from icir_control.spatial.arrays import Array, checked, close, cross, cross_matrix, freeze, text
+from icir_control.spatial.arrays import (
+    Array,
+    Value,
+    checked,
+    close,
+    cross,
+    cross_matrix,
+    freeze,
+    text,
+)
 from icir_control.spatial.so3 import unit
 
 
@@ -205,7 +214,12 @@ class Motion(Vector6):
 
         Args:
             twist: The body's twist in the same frame.
+
+        Raises:
+            InvalidValueError: The twist is not a `Motion`.
         """
+        if not isinstance(twist, Motion):
+            raise InvalidValueError('twist', twist, 'a Motion')
         out = np.array(self._vector)
         out[:3] += cross(twist.angular, twist.linear)
         return Motion.trusted(out)
@@ -256,7 +270,7 @@ class Force(Vector6):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ScrewAxis:
+class ScrewAxis(Value):
     """The line through `point` along `direction`, with a pitch (Lynch & Park, section 3.3.2.2).
 
     Attributes:

@@ -1,5 +1,6 @@
 """Trajectories: pure functions of time that give position, velocity and acceleration."""
 
+from icir_control.trajectory.splines import smooth_velocities, spline
 from icir_control.trajectory.trajectories import (
     PROFILES,
     JointTrajectory,
@@ -9,4 +10,13 @@ from icir_control.trajectory.trajectories import (
     stop,
 )
 
-__all__ = ['PROFILES', 'JointTrajectory', 'SE3Trajectory', 'cubic', 'quintic', 'stop']
+__all__ = [
+    'PROFILES',
+    'JointTrajectory',
+    'SE3Trajectory',
+    'cubic',
+    'quintic',
+    'smooth_velocities',
+    'spline',
+    'stop',
+]

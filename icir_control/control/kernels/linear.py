@@ -1,13 +1,13 @@
 """Small dense linear algebra for the hot path: numba's own needs SciPy and costs more.
 
-Products of matrices are those of `icir_control.spatial.kernels`.
+Products of matrices and Cholesky's factors are those of `icir_control.spatial.kernels`.
 """
 
 import numpy as np
 
 from icir_control.compiled import kernel
 from icir_control.scratch import scratch_matrix, scratch_vector
-from icir_control.spatial.kernels import mat_mat_t
+from icir_control.spatial.kernels import cholesky, cholesky_solve, mat_mat_t
 
 ITERATIONS = 40
 """Of the inverse iteration, at most; started from its last result it takes one or two."""
@@ -36,45 +36,6 @@ def clear(x: np.ndarray) -> None:
     """Write x = 0 for a vector."""
     for i in range(x.shape[0]):
         x[i] = 0.0
-
-
-@kernel
-def cholesky(A: np.ndarray) -> bool:
-    """Replace the lower triangle of a symmetric matrix by its factor L, A = L L^T.
-
-    Returns:
-        False where A is not positive definite (then L is of no use).
-    """
-    n = A.shape[0]
-    for j in range(n):
-        pivot = A[j, j]
-        for k in range(j):
-            pivot -= A[j, k] * A[j, k]
-        if not pivot > 0.0:
-            return False
-        A[j, j] = np.sqrt(pivot)
-        for i in range(j + 1, n):
-            total = A[i, j]
-            for k in range(j):
-                total -= A[i, k] * A[j, k]
-            A[i, j] = total / A[j, j]
-    return True
-
-
-@kernel
-def cholesky_solve(L: np.ndarray, x: np.ndarray) -> None:
-    """Replace x by the solution of L L^T x' = x."""
-    n = L.shape[0]
-    for i in range(n):
-        total = x[i]
-        for k in range(i):
-            total -= L[i, k] * x[k]
-        x[i] = total / L[i, i]
-    for i in range(n - 1, -1, -1):
-        total = x[i]
-        for k in range(i + 1, n):
-            total -= L[k, i] * x[k]
-        x[i] = total / L[i, i]
 
 
 @kernel

@@ -12,25 +12,8 @@ from icir_control.control.kernels.linear import (
     inverse_inertia_rows,
 )
 from icir_control.scratch import scratch_matrix, scratch_vector
-from icir_control.spatial.kernels import log3, mat_mat_t, mat_t_mat
-
-
-@kernel
-def pose_error(pose: np.ndarray, goal: np.ndarray) -> np.ndarray:
-    """Return the error from a pose to a goal in the axes of the pose (slide "errorInSE3").
-
-    e = (R^T (p_goal - p), log3(R^T R_goal)), (6,) [m, rad], for poses (4, 3).
-    """
-    error, turn = np.empty(6), scratch_matrix(3, 3)
-    mat_t_mat(pose[:3], goal[:3], turn)
-    for i in range(3):
-        error[i] = (
-            pose[0, i] * (goal[3, 0] - pose[3, 0])
-            + pose[1, i] * (goal[3, 1] - pose[3, 1])
-            + pose[2, i] * (goal[3, 2] - pose[3, 2])
-        )
-    log3(turn, error[3:])
-    return error
+from icir_control.spatial.kernels import mat_mat_t, mat_t_mat
+from icir_control.spatial.kernels import pose_error as pose_error
 
 
 @kernel

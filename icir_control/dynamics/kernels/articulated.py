@@ -12,7 +12,7 @@ from icir_control.dynamics.kernels import layout as at
 from icir_control.dynamics.kernels import spatial as sp
 from icir_control.dynamics.kernels import vector as vec
 from icir_control.dynamics.kernels.checked import CheckedKernel, is_configuration, is_velocity
-from icir_control.dynamics.kernels.forward import joint_placement, take_configuration
+from icir_control.dynamics.kernels.forward import joint_placement, take_coordinates
 from icir_control.dynamics.kernels.vector import Matrix, Symmetric
 
 Articulated = tuple[Symmetric, Matrix, Symmetric]
@@ -98,12 +98,14 @@ def _eliminate(rows: np.ndarray, work: np.ndarray, k: int, tau: float) -> bool:
     """Write U, D and u / D of row k; tell whether it has an inertia to move."""
     S = _subspace(rows, k)
     # U = I S,  D = S . U,  u = tau - S . p
-    U = _apply_articulated(_load_articulated(work, k), S)
+    I = _load_articulated(work, k)
+    U = _apply_articulated(I, S)
     sp.store(work, k, at.B_U, U)
     D = sp.dot(S, U)
     work[k, at.B_D] = D
     work[k, at.B_RATIO] = (tau - sp.dot(S, sp.load(work, k, at.B_WRENCH))) / D
-    return D > 0.0
+    block = I[0] if rows[k, at.LINEAR] != 0.0 else I[2]
+    return at.NEGLIGIBLE * (block[0] + block[3] + block[5]) < D
 
 
 @inlined
@@ -170,7 +172,7 @@ def forward_dynamics(buffer: np.ndarray, q: np.ndarray, v: np.ndarray, tau: np.n
     """Fill ddq; external forces lie in the buffer. Returns -k if row k has no inertia to move."""
     if not (is_configuration(buffer, q) and is_velocity(buffer, v) and is_velocity(buffer, tau)):
         return 1
-    rows, coordinates = at.rows_of(buffer), take_configuration(buffer, q)
+    rows, coordinates = at.rows_of(buffer), take_coordinates(buffer, q)
     n = rows.shape[0]
     work = at.matrix_of(buffer, at.H_WORK, n, at.B_STRIDE)
     external = at.matrix_of(buffer, at.H_EXTERNAL, n, 6)

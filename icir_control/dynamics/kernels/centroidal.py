@@ -28,9 +28,10 @@ def _collect(buffer: np.ndarray, q: np.ndarray) -> np.ndarray:
 
 @inlined
 def _write_center(buffer: np.ndarray, rows: np.ndarray) -> Vector:
-    """Fill the centre of mass of the whole, and return it."""
+    """Fill the centre of mass of the whole; return it from the reference point."""
     c = vec.scale(1.0 / rows[0, at.COMPOSITE], vec.load(rows, 0, at.COMPOSITE + 1))
-    vec.store(at.matrix_of(buffer, at.H_COM, rows.shape[0], 3), 0, 0, c)
+    world = vec.subtract(c, vec.load(rows, 0, at.POSITION))
+    vec.store(at.matrix_of(buffer, at.H_COM, rows.shape[0], 3), 0, 0, world)
     return c
 
 
@@ -109,7 +110,7 @@ def kinetic_energy(buffer: np.ndarray, q: np.ndarray, v: np.ndarray) -> int:
     """Write the kinetic energy, the sum of v . Y v / 2 over the bodies, into the header."""
     if not (is_configuration(buffer, q) and is_velocity(buffer, v)):
         return 1
-    rows, coordinates = at.rows_of(buffer), take_configuration(buffer, q)
+    rows, coordinates = take_configuration(buffer, q)
     energy = 0.0
     for k in range(1, rows.shape[0]):
         R, p = place(rows, k, coordinates)
@@ -124,12 +125,12 @@ def potential_energy(buffer: np.ndarray, q: np.ndarray) -> int:
     """Write the potential energy, minus the sum of m c . field, into the header."""
     if not is_configuration(buffer, q):
         return 1
-    rows, coordinates = at.rows_of(buffer), take_configuration(buffer, q)
+    rows, coordinates = take_configuration(buffer, q)
     field = at.gravity_field(buffer)
     energy = 0.0
     for k in range(1, rows.shape[0]):
         R, p = place(rows, k, coordinates)
-        _, s, _ = inertia_in_world(rows, k, R, p)
-        energy -= vec.dot(s, field)
+        m, s, _ = inertia_in_world(rows, k, R, p)
+        energy -= vec.dot(vec.subtract(s, vec.scale(m, vec.load(rows, 0, at.POSITION))), field)
     buffer[at.H_ENERGY] = energy
     return 0

@@ -9,7 +9,6 @@ the other: with one function for all of them, a call for a six-joint arm took 20
 """
 
 from collections.abc import Callable
-from math import isfinite
 from operator import index
 from typing import Any
 
@@ -17,6 +16,9 @@ import numpy as np
 
 from icir_control.compiled import JIT_DISABLED, cached, inlined
 from icir_control.dynamics.kernels import layout as at
+
+LARGEST = 1e100
+"""The sum of the magnitudes of a vector is below: squares of larger numbers are infinite."""
 
 
 class CheckedKernel:
@@ -85,12 +87,12 @@ def _plain(function: Any, dimensions: tuple[int | None, ...]) -> Callable[..., i
 
 @inlined
 def is_vector(x: np.ndarray, size: int) -> bool:
-    """Tell whether x has the given length and is finite."""
+    """Tell whether x has the given length, and numbers that can be squared."""
     total = 0.0
     for value in x:
         total += abs(value)
     # Infinite or not a number as soon as one of them is.
-    return x.size == size and isfinite(total)
+    return x.size == size and total < LARGEST
 
 
 @inlined

@@ -15,7 +15,7 @@ from icir_control.dynamics.kernels.vector import Matrix, Vector
 
 @inlined
 def inertia_in_world(rows: np.ndarray, k: int, R: Matrix, p: Vector) -> sp.Inertia:
-    """Return row k's own inertia at the world's origin."""
+    """Return row k's own inertia at the reference point."""
     m = rows[k, at.MASS]
     # c_world = R c + p
     c = vec.add(vec.apply(R, vec.load(rows, k, at.COM)), p)
@@ -35,7 +35,7 @@ def clear_world(rows: np.ndarray) -> None:
 @inlined
 def place_with_inertia(buffer: np.ndarray, q: np.ndarray) -> np.ndarray:
     """Place all rows, write the inertia of each, and return the rows."""
-    rows, coordinates = at.rows_of(buffer), take_configuration(buffer, q)
+    rows, coordinates = take_configuration(buffer, q)
     clear_world(rows)
     for k in range(1, rows.shape[0]):
         R, p = place(rows, k, coordinates)
@@ -119,7 +119,7 @@ def inverse_mass_matrix(buffer: np.ndarray, q: np.ndarray) -> int:
     nv = rows.shape[0] - 1
     L = at.matrix_of(buffer, at.H_FACTOR, nv, nv)
     L[:] = M
-    wrong = _factorize(rows, L)
+    wrong = _factorize(rows, M, L)
     if wrong != 0:
         return wrong
     _invert(rows, L, at.matrix_of(buffer, at.H_MINV, nv, nv))
@@ -127,14 +127,14 @@ def inverse_mass_matrix(buffer: np.ndarray, q: np.ndarray) -> int:
 
 
 @inlined
-def _factorize(rows: np.ndarray, L: np.ndarray) -> int:
-    """Turn M into L with M = L^T L, in place; return -k if row k has no inertia.
+def _factorize(rows: np.ndarray, M: np.ndarray, L: np.ndarray) -> int:
+    """Turn M, which L holds, into L with M = L^T L; return -k if row k has no inertia.
 
     The factor keeps the zeros of the tree (Featherstone, table 6.3). The diagonal holds 1 / L_kk,
     since a product takes a fifth of the time of a quotient.
     """
     for k in range(rows.shape[0] - 1, 0, -1):
-        if not L[k - 1, k - 1] > 0.0:
+        if not L[k - 1, k - 1] > at.NEGLIGIBLE * M[k - 1, k - 1]:
             return -k
         L[k - 1, k - 1] = 1.0 / sqrt(L[k - 1, k - 1])
         i = at.integer(rows, k, at.PARENT)

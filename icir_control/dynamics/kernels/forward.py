@@ -56,8 +56,22 @@ def cos_sin(angles: np.ndarray, out: np.ndarray) -> None:
 
 
 @inlined
-def take_configuration(buffer: np.ndarray, q: np.ndarray) -> np.ndarray:
-    """Prepare all joints for q; return the block of cosines, sines and values of q."""
+def take_configuration(buffer: np.ndarray, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Prepare all joints for q; return the rows, and what `take_coordinates` returns."""
+    coordinates, rows = take_coordinates(buffer, q), at.rows_of(buffer)
+    if buffer[at.H_REFERENCE_ROWS] != 0.0:
+        R, p = vec.IDENTITY, vec.ZERO
+        for k in range(1, int(buffer[at.H_REFERENCE_ROWS]) + 1):
+            R_joint, p_joint = joint_placement(rows, k, coordinates)
+            p = vec.add(p, vec.apply(R, p_joint))
+            R = vec.multiply(R, R_joint)
+        vec.store(rows, 0, at.POSITION, vec.scale(-1.0, p))
+    return rows, coordinates
+
+
+@inlined
+def take_coordinates(buffer: np.ndarray, q: np.ndarray) -> np.ndarray:
+    """Write cosines, sines and values of q, and return their block."""
     coordinates = at.matrix_of(buffer, at.H_COORDINATES, 3, int(buffer[at.H_WIDTH]))
     values = coordinates[at.VALUE]
     # Whole vectors only: the padding of the copy stays zero.
@@ -181,7 +195,7 @@ def accelerate(rows: np.ndarray, k: int, ddq: float) -> sp.Spatial:
 @inlined
 def place_all(buffer: np.ndarray, q: np.ndarray) -> np.ndarray:
     """Fill placements and columns of J, and return the rows."""
-    rows, coordinates = at.rows_of(buffer), take_configuration(buffer, q)
+    rows, coordinates = take_configuration(buffer, q)
     for k in range(1, rows.shape[0]):
         place(rows, k, coordinates)
     return rows
@@ -201,7 +215,7 @@ def _move_all(
     buffer: np.ndarray, q: np.ndarray, v: np.ndarray, a: np.ndarray, has_a: bool
 ) -> None:
     """Fill placements, columns of J, twists and accelerations, at ddq = 0 unless there is one."""
-    rows, coordinates = at.rows_of(buffer), take_configuration(buffer, q)
+    rows, coordinates = take_configuration(buffer, q)
     for k in range(1, rows.shape[0]):
         place(rows, k, coordinates)
         move(rows, k, v[k - 1])

@@ -1,8 +1,10 @@
 """Frames that are fixed to bodies: pose, twist, acceleration, Jacobian and its rate.
 
-The checked kernels return 1 for a frame or reference that does not exist, or an array that does
-not fit.
+The checked kernels return 1 for a frame or reference that does not exist, an array that does not
+fit, or what they need and was never computed: NaN then.
 """
+
+from math import isnan
 
 import numpy as np
 
@@ -19,13 +21,25 @@ LOCAL, WORLD, LOCAL_WORLD_ALIGNED = range(3)
 
 @inlined
 def place_frame(buffer: np.ndarray, frame: int) -> tuple[np.ndarray, int, Matrix, Vector]:
-    """Return the rows, the frame's row, and its placement: oM_f = oM_row M_f."""
+    """Return the rows, the frame's row, its rotation, and its origin from the row's origin."""
     rows, frames = at.rows_of(buffer), at.frames_of(buffer)
     row = at.integer(frames, frame, at.F_ROW)
     R_row = vec.load_matrix(rows, row, at.ROTATION)
     R = vec.multiply(R_row, vec.load_matrix(frames, frame, at.F_ROTATION))
-    p = vec.apply(R_row, vec.load(frames, frame, at.F_POSITION))
-    return rows, row, R, vec.add(vec.load(rows, row, at.POSITION), p)
+    return rows, row, R, vec.apply(R_row, vec.load(frames, frame, at.F_POSITION))
+
+
+@inlined
+def _at_row(rows: np.ndarray, row: int, arm: Vector) -> Vector:
+    """Return a point from the reference point, given from the row's origin."""
+    return vec.add(vec.load(rows, row, at.POSITION), arm)
+
+
+@inlined
+def _in_world(rows: np.ndarray, row: int, arm: Vector) -> Vector:
+    """Return a point from the world's origin, given from the row's origin."""
+    p = vec.subtract(vec.load(rows, row, at.POSITION), vec.load(rows, 0, at.POSITION))
+    return vec.add(p, arm)
 
 
 @inlined
@@ -33,11 +47,12 @@ def _place_axes(
     buffer: np.ndarray, frame: int, reference: int
 ) -> tuple[np.ndarray, int, Matrix, Vector]:
     """Return the rows, the frame's row, and the axes and point in which its motion is given."""
-    rows, row, R, p = place_frame(buffer, frame)
+    rows, row, R, arm = place_frame(buffer, frame)
+    if reference == WORLD:
+        return rows, row, vec.IDENTITY, vec.load(rows, 0, at.POSITION)
+    p = _at_row(rows, row, arm)
     if reference == LOCAL:
         return rows, row, R, p
-    if reference == WORLD:
-        return rows, row, vec.IDENTITY, vec.ZERO
     return rows, row, vec.IDENTITY, p
 
 
@@ -100,8 +115,9 @@ def write_frame_terms(
     drift: np.ndarray,
 ) -> None:
     """Do what `frame_terms` does, with a Jacobian whose other columns are zero already."""
-    rows, row, R, p = place_frame(buffer, frame)
-    _write_pose(R, p, pose)
+    rows, row, R, arm = place_frame(buffer, frame)
+    _write_pose(R, _in_world(rows, row, arm), pose)
+    p = _at_row(rows, row, arm)
     _write_motion(_motion_at(rows, row, at.TWIST, R, p), twist)
     _write_motion(_classical(rows, row, R, p), drift)
     _write_jacobian(rows, row, R, p, jacobian)
@@ -136,10 +152,10 @@ def placement_terms(
 ) -> None:
     """Forward kinematics for inverse kinematics: a frame's pose (4, 3) and LOCAL Jacobian."""
     place_all(buffer, q)
-    rows, row, R, p = place_frame(buffer, frame)
-    _write_pose(R, p, pose)
+    rows, row, R, arm = place_frame(buffer, frame)
+    _write_pose(R, _in_world(rows, row, arm), pose)
     jacobian[:] = 0.0
-    _write_jacobian(rows, row, R, p, jacobian)
+    _write_jacobian(rows, row, R, _at_row(rows, row, arm), jacobian)
 
 
 @inlined
@@ -160,7 +176,10 @@ def frame_pose(
     """Write a frame's rotation (3, 3) to the world, and its position (3,)."""
     if not _is_known(buffer, frame, LOCAL):
         return 1
-    _, _, R, p = place_frame(buffer, frame)
+    rows, row, R, arm = place_frame(buffer, frame)
+    p = _in_world(rows, row, arm)
+    if isnan(p[0]):
+        return 1
     for i in range(3):
         rotation[i, 0], rotation[i, 1], rotation[i, 2] = R[i]
         translation[i] = p[i]
@@ -174,7 +193,7 @@ def frame_velocity(buffer: np.ndarray, frame: int, reference: int, out: np.ndarr
         return 1
     rows, row, R, p = _place_axes(buffer, frame, reference)
     _write_motion(_motion_at(rows, row, at.TWIST, R, p), out)
-    return 0
+    return 1 if isnan(out[0]) else 0
 
 
 @CheckedKernel
@@ -184,7 +203,7 @@ def frame_acceleration(buffer: np.ndarray, frame: int, reference: int, out: np.n
         return 1
     rows, row, R, p = _place_axes(buffer, frame, reference)
     _write_motion(_motion_at(rows, row, at.ACCELERATION, R, p), out)
-    return 0
+    return 1 if isnan(out[0]) else 0
 
 
 @CheckedKernel
@@ -196,7 +215,7 @@ def frame_classical_acceleration(
         return 1
     rows, row, R, p = _place_axes(buffer, frame, reference)
     _write_motion(_classical(rows, row, R, p), out)
-    return 0
+    return 1 if isnan(out[0]) else 0
 
 
 @CheckedKernel
@@ -207,12 +226,12 @@ def frame_jacobian(buffer: np.ndarray, frame: int, reference: int, out: np.ndarr
     rows, row, R, p = _place_axes(buffer, frame, reference)
     out[:] = 0.0
     _write_jacobian(rows, row, R, p, out)
-    return 0
+    return 1 if isnan(rows[row, at.POSITION]) else 0
 
 
 @inlined
 def _twist_of_axes(rows: np.ndarray, row: int, reference: int, p: Vector) -> sp.Spatial:
-    """Return the twist, in world axes at the origin, of the axes that the Jacobian is given in."""
+    """Return the twist, in world axes at the reference point, of the Jacobian's axes."""
     v = sp.load(rows, row, at.TWIST)
     if reference == LOCAL:
         return v
@@ -236,4 +255,4 @@ def frame_jacobian_rate(buffer: np.ndarray, frame: int, reference: int, out: np.
         rate = sp.cross_motion(sp.subtract(v, v_axes), sp.load(rows, k, at.COLUMN))
         _write_column(sp.motion_in(R, p, rate), k - 1, out)
         k = at.integer(rows, k, at.PARENT)
-    return 0
+    return 1 if isnan(rows[row, at.TWIST]) else 0

@@ -34,7 +34,7 @@ def _newton_euler(
     buffer: np.ndarray, q: np.ndarray, v: np.ndarray, a: np.ndarray, has_a: bool, tau: np.ndarray
 ) -> None:
     """Fill tau, at ddq = 0 unless there is an acceleration (Featherstone, table 5.1)."""
-    rows, coordinates = at.rows_of(buffer), take_configuration(buffer, q)
+    rows, coordinates = take_configuration(buffer, q)
     clear_world(rows)
     field = at.gravity_field(buffer)
     external = at.matrix_of(buffer, at.H_EXTERNAL, rows.shape[0], 6)

@@ -15,7 +15,11 @@ recursion walks over rows, whatever the joints are:
 
 The columns PARENT to RATE hold whole numbers, in eight bytes like the floats around them.
 
-All results of a row are in world axes; twists and wrenches are taken at the world's origin.
+All results of a row are in world axes; positions, twists and wrenches are taken at the *reference
+point*, which rests in the world: the origin of the first row that can turn. Inertias at a point
+grow with the square of the distance to it, so that a robot far from the world's origin would lose
+the digits of M and nle there. The world's row 0 holds, as its position, where the world's origin
+lies.
 """
 
 from typing import Any
@@ -42,6 +46,8 @@ H_HAS_QUATERNIONS = 24
 H_COORDINATES = 25
 """The block of cosines and sines of q, and q: H_WIDTH numbers each, nq rounded up to VECTOR."""
 H_WIDTH = 26
+H_REFERENCE_ROWS = 27
+"""The reference point is the origin of this row; 0 where it is constant."""
 HEADER = 32
 VECTOR = 8
 """How many numbers the widest vector registers hold."""
@@ -82,6 +88,7 @@ INERTIA = 58
 ROTATION = 64
 """Rotation of the row's frame to the world: 3x3, by rows."""
 POSITION = 73
+"""Origin of the row's frame, from the reference point (3) [m]."""
 COLUMN = 76
 """This degree of freedom's column of J (6): linear part first, as in all twists."""
 TWIST = 82
@@ -137,6 +144,9 @@ B_D = 63
 B_RATIO = 64
 B_ACCELERATION = 65
 B_STRIDE = 72
+
+NEGLIGIBLE = 1e-13
+"""An inertia is none that is smaller, relative to those around it: rounding leaves 1e-15."""
 
 # -- the watched frame -------------------------------------------------------------------------
 W_POSE = 0

@@ -27,15 +27,13 @@ def _normalize(quaternion: np.ndarray) -> None:
     quaternion /= np.sqrt(square)
 
 
-@CheckedKernel
-def integrated(buffer: np.ndarray, q: np.ndarray, v: np.ndarray, out: np.ndarray) -> int:
-    """Write the configuration that the constant velocity v reaches from q in unit time."""
-    if not (is_configuration(buffer, q) and is_velocity(buffer, v)):
-        return 1
+@inlined
+def advance(buffer: np.ndarray, q: np.ndarray, v: np.ndarray, out: np.ndarray) -> None:
+    """Write where the constant velocity v leads from q in unit time; `out` may be q."""
     if buffer[at.H_HAS_QUATERNIONS] == 0.0:
         for i in range(q.size):
             out[i] = q[i] + v[i]
-        return 0
+        return
     rows = at.rows_of(buffer)
     turn, rotation = np.empty(4), np.empty((3, 3))
     moved, shift = np.empty((3, 3)), np.empty(3)
@@ -60,6 +58,14 @@ def integrated(buffer: np.ndarray, q: np.ndarray, v: np.ndarray, out: np.ndarray
         quaternion_exp(v[j : j + 3], turn)
         quaternion_multiply(q[i : i + 4], turn, out[i : i + 4])
         _normalize(out[i : i + 4])
+
+
+@CheckedKernel
+def integrated(buffer: np.ndarray, q: np.ndarray, v: np.ndarray, out: np.ndarray) -> int:
+    """Write the configuration that the constant velocity v reaches from q in unit time."""
+    if not (is_configuration(buffer, q) and is_velocity(buffer, v)):
+        return 1
+    advance(buffer, q, v, out)
     return 0
 
 

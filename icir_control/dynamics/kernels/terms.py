@@ -27,7 +27,7 @@ def terms(buffer: np.ndarray, q: np.ndarray, v: np.ndarray) -> None:
         q: (nq,) configuration.
         v: (nv,) velocity.
     """
-    rows, coordinates = at.rows_of(buffer), take_configuration(buffer, q)
+    rows, coordinates = take_configuration(buffer, q)
     clear_world(rows)
     for k in range(1, rows.shape[0]):
         R, p = place(rows, k, coordinates)

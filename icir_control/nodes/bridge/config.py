@@ -8,14 +8,12 @@ import numpy as np
 
 from icir_control.dynamics import Model, root_link, tip_link
 from icir_control.errors import ConfigurationError
-from icir_control.nodes.parameters import Parameters, shipped_parameters
 from icir_control.parameter import (
     PER_JOINT,
     FloatArray,
     checked,
     group,
     parameter,
-    parameters_of,
     replaced,
 )
 from icir_control.simulation import Plant
@@ -152,19 +150,3 @@ class BridgeConfig:
         for part in name.split('.'):
             place = getattr(place, part)
         return place
-
-
-def declare_config(parameters: Parameters, model: Model) -> BridgeConfig:
-    """Check what was given to the bridge, declare its parameters, and return the configuration.
-
-    Args:
-        parameters: The node's parameters; `model` is declared already.
-        model: The model that `model` names.
-
-    Raises:
-        ConfigurationError: A value is not valid, or a parameter is unknown.
-    """
-    shipped = shipped_parameters(model.name, 'mujoco_bridge')
-    config = BridgeConfig.from_parameters(parameters.values(shipped), model)
-    parameters.declare(parameters_of(BridgeConfig), config.value, model.nv)
-    return config

@@ -9,8 +9,8 @@ from typing import Any
 from rclpy.time import Time
 from rosgraph_msgs.msg import Clock
 
-from icir_control.dynamics import FrameType, load_urdf
-from icir_control.nodes.bridge.config import declare_config
+from icir_control.dynamics import FrameType
+from icir_control.nodes.bridge.config import BridgeConfig
 from icir_control.nodes.bridge.diagnostics import BridgeDiagnostics
 from icir_control.nodes.bridge.loop import FreeRunningLoop, LockstepLoop
 from icir_control.nodes.bridge.self_check import check_model
@@ -20,9 +20,10 @@ from icir_control.nodes.parameters import Parameters
 from icir_control.nodes.process.graph import Publishers
 from icir_control.nodes.process.run import gc_off, join_graph
 from icir_control.nodes.process.stop_request import StopRequest
+from icir_control.nodes.robot import read_robot
 from icir_control.nodes.transport.endpoints import JointStatePublisher, JointStateSubscription
 from icir_control.nodes.transport.waiter import Waiter
-from icir_control.share import find_model_file
+from icir_control.parameter import parameters_of
 from icir_control.simulation import World, open_viewer
 
 _DUPLICATES_PERIOD = 0.1  # s of wall time, as all of these
@@ -56,17 +57,19 @@ class MujocoBridge:
         """
         self.node = join_graph('mujoco_bridge')
         self._parameters = Parameters(self.node)
-        path = find_model_file(self._parameters.declare_model())
-        self._model = load_urdf(path)
-        self._config = config = declare_config(self._parameters, self._model)
+        self._robot = robot = read_robot(self._parameters, 'mujoco_bridge')
+        self._model = model = robot.model
+        self._config = config = BridgeConfig.from_parameters(robot.parameters, model)
+        self._parameters.declare(parameters_of(BridgeConfig), config.value, model.nv)
         self.world = World(
-            path,
+            robot.path,
             joint_names=self._model.joint_names,
             end_effector_frame=config.end_effector_frame,
             timestep=config.timestep,
             initial_configuration=config.initial_configuration,
             plant=config.plant,
             lossless=True,  # as the dynamics model; the plant's parameters add losses
+            **robot.options,
         )
         self._notes = check_model(self._model, self.world)
         self._build_loop(waiter)
@@ -98,11 +101,11 @@ class MujocoBridge:
             from icir_control.nodes.bridge.standard_services import StandardServices
 
             StandardServices(self.node, self._loop, services.take_steps)
-        frames = self._model.frames
+        links = [frame for frame in self._model.frames if frame.type is FrameType.BODY]
         wrenches = WrenchInput(
             self.node,
             self._loop.pushes,
-            links=tuple(frame.name for frame in frames if frame.type is FrameType.BODY),
+            links=tuple(link.name for link in links if link.parent != 0),
             hold=lambda: self._loop.config.external_wrench_hold,
             time_ns=lambda: self.world.time_ns,
         )
@@ -148,8 +151,10 @@ class MujocoBridge:
         )
         for name, value in config.plant.differences.items():
             log.warning(f'the plant departs from the model: plant.{name} = {value}')
-        for note in (*self._notes, *self.world.notes):
+        for note in filter(None, (self._robot.note, *self._notes, *self.world.notes)):
             log.warning(note)
+        for shape in self.world.left_out:
+            log.debug(f'left out: {shape}')
         if config.viewer == 'auto' and self._viewer.reason:
             log.info(f'no window: {self._viewer.reason}')
         log.info('time stands still until the first command')

@@ -11,6 +11,7 @@ from icir_control.dynamics import (
     compute_all_terms,
     frame_jacobian,
     frame_placement,
+    named_frame,
 )
 from icir_control.errors import ModelMismatchError
 from icir_control.simulation import World
@@ -40,7 +41,7 @@ def check_model(model: Model, world: World) -> list[str]:
     names = world.joint_names
     _compare('effort limit', model.effort_limit, world.effort_limit, names)
     _compare('armature', np.zeros(model.nv), world.armature, names)
-    frame = model.frame_id(world.end_effector_frame)
+    frame = named_frame(model, world.end_effector_frame)
     data = model.create_data()
     generator = np.random.default_rng(_SEED)
     for _ in range(STATES):
@@ -54,7 +55,7 @@ def check_model(model: Model, world: World) -> list[str]:
         _compare('end-effector Jacobian', jacobian.T, world.frame_jacobian(q).T, names)
         # The Jacobian does not tell how the tool is turned, nor where the base stands.
         for link in world.links:
-            place = frame_placement(model, data, model.frame_id(link))
+            place = frame_placement(model, data, named_frame(model, link))
             ours = np.column_stack([place.rotation, place.translation])
             theirs = world.frame_placement(q, link)
             _compare('placement', ours[None], theirs[None], (link,))

@@ -114,7 +114,7 @@ class WrenchInput:
         Args:
             node: The bridge.
             schedule: Receives the pushes.
-            links: The links that can be pushed.
+            links: The links that can be pushed: those that move.
             hold: Gives how long a push that comes now acts [s of simulation time].
             time_ns: Gives the simulation time [ns].
         """
@@ -136,7 +136,7 @@ class WrenchInput:
         ahead = start_ns - self._time_ns()
         if link not in self._links:
             valid = ', '.join(sorted(self._links))
-            self._refuse('unknown_link', f'no link {link!r}; valid frame_id: {valid}')
+            self._refuse('unknown_link', f'no link {link!r} that moves; valid frame_id: {valid}')
         elif not np.isfinite(wrench).all():
             self._refuse('not_finite', f'{wrench.tolist()} on {link!r} is not finite')
         elif ahead > MAX_AHEAD:

@@ -4,17 +4,17 @@ import time
 
 from icir_control.control import Controller, ControllerConfig
 from icir_control.control.precompile import LawCompiler
-from icir_control.dynamics import Model, load_urdf
+from icir_control.dynamics import Model
 from icir_control.nodes.controller.requests import Requests
 from icir_control.nodes.controller.state_monitor import StartDetector, StateMonitor
 from icir_control.nodes.controller.telemetry import Telemetry
-from icir_control.nodes.parameters import Parameters, shipped_parameters
+from icir_control.nodes.parameters import Parameters
 from icir_control.nodes.process.run import gc_off, join_graph
 from icir_control.nodes.process.stop_request import StopRequest
+from icir_control.nodes.robot import Robot, read_robot
 from icir_control.nodes.transport.endpoints import JointStatePublisher, JointStateSubscription
 from icir_control.nodes.transport.waiter import Waiter
 from icir_control.parameter import Parameter
-from icir_control.share import find_model_file
 
 STATES = 'joint_states'
 COMMANDS = 'joint_commands'
@@ -52,10 +52,13 @@ class ControllerNode:
         self._node = node = join_graph('controller')
         self._log = node.get_logger()
         parameters = Parameters(node)
-        model = load_urdf(find_model_file(parameters.declare_model()))
+        robot = read_robot(parameters, 'controller')
+        model = robot.model
         names = model.joint_names
         self.commands = JointStatePublisher(node, COMMANDS, names)
-        config = declare_config(parameters, model)
+        config = declare_config(parameters, robot)
+        if config.unused_modes:
+            self._log.info(f'not in mode_names, so not there: {", ".join(config.unused_modes)}')
         self._controller = Controller(model, config)
         self._log_model(model)
         self._warm_up()
@@ -116,6 +119,8 @@ class ControllerNode:
         self._effort[:] = controller.tick(stamp_ns * 1e-9, position, velocity)
         self.commands.send(stamp_ns)
         self._monitor.count_answer()
+        if self._requests.trajectory is not None:
+            self._requests.watch_trajectory()
         if reason:
             self._telemetry.restart()
             self._log.info(
@@ -163,14 +168,12 @@ class ControllerNode:
                 self._log.info(event.text)
 
 
-def declare_config(parameters: Parameters, model: Model) -> ControllerConfig:
-    """Check all that was given beside the model, and declare every parameter.
-
-    What is not given is as shipped for the robot; so are the modes, unless `mode_names` is given.
+def declare_config(parameters: Parameters, robot: Robot) -> ControllerConfig:
+    """Check all that was given beside the robot, and declare every parameter.
 
     Args:
-        parameters: Of the node, with `model` declared.
-        model: Of the arm.
+        parameters: Of the node, with those of the robot declared.
+        robot: The arm, and what is given of it.
 
     Returns:
         What the controller is to run.
@@ -179,10 +182,8 @@ def declare_config(parameters: Parameters, model: Model) -> ControllerConfig:
         ConfigurationError: Names the parameter, its value and what would be valid.
         UnknownNameError: A frame that the model lacks.
     """
-    shipped = shipped_parameters(model.name, 'controller')
-    if parameters.is_given('mode_names'):
-        shipped = {name: v for name, v in shipped.items() if not name.startswith('mode')}
-    config = ControllerConfig.from_parameters(parameters.values(shipped), model)
+    model = robot.model
+    config = ControllerConfig.from_parameters(robot.parameters, model)
     parameters.declare(config.parameters, config.value, model.nv)
     pose_modes = [mode.name for mode in config.modes.values() if 'pose' in mode.law.accepts]
     parameters.declare({POSE_MODES.name: POSE_MODES}, lambda _: pose_modes, model.nv)

@@ -10,12 +10,14 @@ from geometry_msgs.msg import PoseStamped, WrenchStamped
 from numpy.typing import NDArray
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
-from std_msgs.msg import String
+from std_msgs.msg import Header, String
 from std_srvs.srv import Trigger
+from trajectory_msgs.msg import JointTrajectory
 
-from icir_control.control import Controller
+from icir_control.control import TRAJECTORY, Controller
 from icir_control.errors import IcirError, InvalidValueError
 from icir_control.nodes.controller.telemetry import LATCHED, key_values
+from icir_control.nodes.controller.trajectories import waypoints_of
 from icir_control.nodes.transport.messages import read_joint_state
 from icir_control.spatial import SE3, Force
 
@@ -24,7 +26,10 @@ class Requests:
     """Serves, between two ticks, the services and topics that select modes and set targets.
 
     Every request is decided in `_serve`, and its outcome is logged and published on
-    `~/motion_status`; a service also answers it.
+    `~/motion_status`; a service also answers it. So is, later, how a trajectory ends.
+
+    Attributes:
+        trajectory: The stamp of the trajectory that is under way; None where none is.
     """
 
     def __init__(self, node: Node, controller: Controller, done: Callable[[], None]) -> None:
@@ -38,8 +43,10 @@ class Requests:
         self._node = node
         self._controller = controller
         self._arm = controller.config.arm
+        self._prefix = controller.config.values.frame_prefix
         self._joint_names = list(self._arm.model.joint_names)
         self._done = done
+        self.trajectory: str | None = None
         self._outcome = node.create_publisher(DiagnosticStatus, '~/motion_status', LATCHED)
         for name in controller.mode_names:
             node.create_service(Trigger, f'~/modes/{name}', partial(self._answer, name))
@@ -47,6 +54,7 @@ class Requests:
         node.create_subscription(PoseStamped, '~/target_pose', self._take_pose, 1)
         node.create_subscription(JointState, '~/target_joints', self._take_joints, 1, raw=True)
         node.create_subscription(WrenchStamped, '~/measured_wrench', self._take_wrench, 1)
+        node.create_subscription(JointTrajectory, '~/joint_trajectory', self._take_trajectory, 1)
 
     def _answer(self, name: str, _: Trigger.Request, response: Trigger.Response) -> Any:
         reason = self._select(name)
@@ -61,12 +69,31 @@ class Requests:
         self._select(message.data)
 
     def _take_pose(self, message: PoseStamped) -> None:
-        stamp = message.header.stamp
         self._serve(
             'target pose',
-            f'{stamp.sec}.{stamp.nanosec:09d}',
+            _words_of(message.header),
             lambda: self._controller.set_target_pose(self._pose_of(message)),
         )
+
+    def _take_trajectory(self, message: JointTrajectory) -> None:
+        stamp = _words_of(message.header)
+        reason = self._serve(
+            'joint trajectory', stamp, lambda: self._controller.follow(waypoints_of(message))
+        )
+        if not reason:
+            self.trajectory = stamp
+
+    def watch_trajectory(self) -> None:
+        """Report the end of the trajectory that is under way, if it has one now."""
+        if self._controller.mode != TRAJECTORY:
+            self._end_trajectory('aborted', f'mode {self._controller.mode} runs instead')
+        elif self._controller.motion_left == 0.0:
+            self._end_trajectory('arrived', 'arrived')
+
+    def _end_trajectory(self, outcome: str, words: str) -> None:
+        stamp, self.trajectory = self.trajectory or '', None
+        self._node.get_logger().info(f'joint trajectory {outcome}: {words}')
+        self._report('joint trajectory', stamp, outcome, words, {})
 
     def _take_joints(self, raw: bytes) -> None:
         self._serve(
@@ -93,28 +120,39 @@ class Requests:
             self._node.get_logger().warning(f'{request} refused: {reason}')
         else:
             self._node.get_logger().info(request)
-        values = {
-            'request': request,
-            'stamp': stamp,
-            'outcome': 'refused' if reason else 'accepted',
-            'mode': self._controller.mode,
-            **data,
-        }
-        status = DiagnosticStatus(level=DiagnosticStatus.WARN if reason else DiagnosticStatus.OK)
-        status.name = f'{self._node.get_fully_qualified_name()}: motion'
-        status.message = reason or 'accepted'
-        status.values = key_values(values)
-        self._outcome.publish(status)
+            if self.trajectory is not None:
+                self._end_trajectory('aborted', f'replaced by {request}')
+        self._report(
+            request, stamp, 'refused' if reason else 'accepted', reason or 'accepted', data
+        )
         if not reason:
             self._done()
         return reason
+
+    def _report(
+        self, request: str, stamp: str, outcome: str, words: str, data: dict[str, Any]
+    ) -> None:
+        """Publish what became of a request; see `_serve`."""
+        values = {
+            'request': request,
+            'stamp': stamp,
+            'outcome': outcome,
+            'mode': self._controller.mode,
+            **data,
+        }
+        is_good = outcome in ('accepted', 'arrived')
+        status = DiagnosticStatus(level=DiagnosticStatus.OK if is_good else DiagnosticStatus.WARN)
+        status.name = f'{self._node.get_fully_qualified_name()}: motion'
+        status.message = words
+        status.values = key_values(values)
+        self._outcome.publish(status)
 
     def _take_wrench(self, message: WrenchStamped) -> None:
         """Pass the wrench of a sensor on; they come too fast to log each refusal."""
         frame = self._arm.end_effector_frame
         given, force, torque = message.header.frame_id, message.wrench.force, message.wrench.torque
         values = np.array([force.x, force.y, force.z, torque.x, torque.y, torque.z])
-        if given in ('', frame) and np.isfinite(values).all():
+        if given in ('', frame, self._prefix + frame) and np.isfinite(values).all():
             self._controller.set_measured_wrench(Force.from_vector(values))
             return
         self._node.get_logger().warning(
@@ -130,7 +168,7 @@ class Requests:
             InvalidValueError: Another frame, no quaternion, or a number that is not finite.
         """
         frame, base = message.header.frame_id, self._arm.base_frame
-        if frame not in ('', base):
+        if frame not in ('', base, self._prefix + base):
             raise InvalidValueError('header.frame_id', frame, f'{base!r} or an empty one')
         position, orientation = message.pose.position, message.pose.orientation
         return SE3.from_quaternion(
@@ -154,3 +192,8 @@ class Requests:
                 'position', list(message.position), f'{len(message.name)} numbers, one per name'
             )
         return np.array([message.position[message.name.index(one)] for one in self._joint_names])
+
+
+def _words_of(header: Header) -> str:
+    """Return the stamp of a request, by which its sender recognises the answer."""
+    return f'{header.stamp.sec}.{header.stamp.nanosec:09d}'

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
-from geometry_msgs.msg import PoseStamped, TwistStamped, Vector3, WrenchStamped
+from geometry_msgs.msg import Point, PoseStamped, TwistStamped, Vector3, WrenchStamped
 from numpy.typing import NDArray
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile
@@ -41,6 +41,7 @@ class Telemetry:
         self._controller = controller
         self._name = node.get_fully_qualified_name()
         self._arm = controller.config.arm
+        self._prefix = controller.config.values.frame_prefix
         self._mode_publisher = node.create_publisher(String, '~/mode', LATCHED)
         self._mode = ''
         self._due_ns = 0
@@ -55,7 +56,7 @@ class Telemetry:
             'tracking_error': lambda: (
                 controller.tracking_error if controller.has_joint_reference else None
             ),
-            'disturbance': lambda: (None, None, controller.disturbance),
+            'external_torque': lambda: (None, None, controller.disturbance),
         }
         names = self._arm.model.joint_names
         self._joints = [
@@ -69,13 +70,17 @@ class Telemetry:
             (PoseStamped, 'current_pose', lambda h: self._pose(h, controller.current_pose)),
             (PoseStamped, 'reference_pose', lambda h: self._pose(h, controller.reference_pose)),
             (TwistStamped, 'tool_error', self._tool_error),
-            (WrenchStamped, 'disturbance_wrench', self._disturbance_wrench),
+            (WrenchStamped, 'estimated_wrench', self._estimated_wrench),
             (
                 Float64,
                 'smallest_singular_value',
                 lambda _: Float64(data=controller.smallest_singular_value),
             ),
             (DiagnosticStatus, 'status', lambda _: self._status()),
+            # Without stamps: rqt_plot takes a stamp for wall time.
+            (Point, 'plot/position', lambda _: _point(controller.current_pose)),
+            (Point, 'plot/position_reference', lambda _: _point(controller.reference_pose)),
+            (Vector3, 'plot/position_error', lambda _: _vector(controller.tool_error.linear)),
         ]
         self._others: list[tuple[Any, Callable[[Header], object]]] = [
             (node.create_publisher(kind, f'~/{topic}', 1), make) for kind, topic, make in of_others
@@ -122,7 +127,7 @@ class Telemetry:
                 other.publish(make(header))
 
     def _pose(self, header: Header, placement: SE3) -> PoseStamped:
-        header.frame_id = self._arm.base_frame
+        header.frame_id = self._prefix + self._arm.base_frame
         message = PoseStamped(header=header)
         position, orientation = message.pose.position, message.pose.orientation
         position.x, position.y, position.z = placement.translation.tolist()
@@ -130,15 +135,15 @@ class Telemetry:
         return message
 
     def _tool_error(self, header: Header) -> TwistStamped:
-        header.frame_id = self._arm.base_frame
+        header.frame_id = self._prefix + self._arm.base_frame
         error = self._controller.tool_error
         message = TwistStamped(header=header)
         message.twist.linear = _vector(error.linear)
         message.twist.angular = _vector(error.angular)
         return message
 
-    def _disturbance_wrench(self, header: Header) -> WrenchStamped:
-        header.frame_id = self._arm.end_effector_frame
+    def _estimated_wrench(self, header: Header) -> WrenchStamped:
+        header.frame_id = self._prefix + self._arm.end_effector_frame
         wrench = self._controller.disturbance_wrench
         message = WrenchStamped(header=header)
         message.wrench.force = _vector(wrench[:3])
@@ -179,6 +184,11 @@ def limits_of(controller: Controller) -> dict[str, object]:
 def key_values(values: Mapping[str, object]) -> list[KeyValue]:
     """Return values as messages of the diagnostics."""
     return [KeyValue(key=key, value=str(value)) for key, value in values.items()]
+
+
+def _point(placement: SE3) -> Point:
+    x, y, z = placement.translation.tolist()
+    return Point(x=x, y=y, z=z)
 
 
 def _vector(numbers: NDArray[np.float64]) -> Vector3:

@@ -79,7 +79,10 @@ class Publishers:
                 if len(names) > 1:
                     return (
                         f'{topic} has several publishers: {", ".join(names)}; only one may be'
-                        ' there (a killed one is forgotten within 20 s)'
+                        ' there (a killed one is forgotten within 20 s). Two simulations go side'
+                        ' by side in namespaces of their own (ros2 launch icir_control'
+                        ' simulation.launch.py namespace:=second), or on ROS domains of their own'
+                        ' (export ROS_DOMAIN_ID=1)'
                     )
         return ''
 

@@ -29,7 +29,8 @@ class StopRequest:
 
         Args:
             timeout: How long a start may go on after a request [s], in case a compiler discards
-                the exception; then the process ends at once, with status 0. None: for ever.
+                the exception; then the process ends at once, with status 0. None: for ever, and
+                the process goes on after this.
         """
         self.has_interrupted = False
         self._timeout = timeout
@@ -51,11 +52,13 @@ class StopRequest:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Give the signals back."""
+        """Give the signals back; a process that ends now ignores them."""
         self.defer()
         sys.unraisablehook = self._report
+        ends = self._timeout is not None
         for number, handler in self._handlers.items():
-            signal.signal(number, handler)
+            # Ctrl-C and the signal of a launch come close together: the second is no new request.
+            signal.signal(number, signal.SIG_IGN if ends else handler)
 
     def defer(self) -> None:
         """From now on only note a request."""

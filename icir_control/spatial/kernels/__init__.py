@@ -11,13 +11,13 @@ from importlib import import_module
 from typing import Any
 
 _NAMES = {
-    'matrices': ('mat_mat_t', 'mat_t_mat', 'mat_t_vec', 'mat_vec'),
+    'matrices': ('cholesky', 'cholesky_solve', 'mat_mat_t', 'mat_t_mat', 'mat_t_vec', 'mat_vec'),
     'so3': (
         *('exp3', 'log3', 'right_jacobian3', 'right_jacobian3_inverse'),
         *('quaternion_exp', 'quaternion_log', 'quaternion_multiply'),
         *('quaternion_to_rotation', 'rotation_to_quaternion'),
     ),
-    'se3': ('exp6', 'log6', 'right_jacobian6', 'right_jacobian6_inverse'),
+    'se3': ('exp6', 'log6', 'pose_error', 'right_jacobian6', 'right_jacobian6_inverse'),
 }
 _MODULE_OF = {name: module for module, names in _NAMES.items() for name in names}
 

@@ -1,4 +1,7 @@
-"""Small products of plain arrays; the result goes into the last argument, which is no input."""
+"""Small products of plain arrays, and Cholesky's factors.
+
+The result goes into the last argument, which is no input but where that is said.
+"""
 
 import numpy as np
 
@@ -45,3 +48,42 @@ def mat_mat_t(a: np.ndarray, b: np.ndarray, out: np.ndarray) -> None:
             for k in range(a.shape[1]):
                 total += a[i, k] * b[j, k]
             out[i, j] = total
+
+
+@kernel
+def cholesky(A: np.ndarray) -> bool:
+    """Replace the lower triangle of a symmetric matrix by its factor L, A = L L^T.
+
+    Returns:
+        False where A is not positive definite (then L is of no use).
+    """
+    n = A.shape[0]
+    for j in range(n):
+        pivot = A[j, j]
+        for k in range(j):
+            pivot -= A[j, k] * A[j, k]
+        if not pivot > 0.0:
+            return False
+        A[j, j] = np.sqrt(pivot)
+        for i in range(j + 1, n):
+            total = A[i, j]
+            for k in range(j):
+                total -= A[i, k] * A[j, k]
+            A[i, j] = total / A[j, j]
+    return True
+
+
+@kernel
+def cholesky_solve(L: np.ndarray, x: np.ndarray) -> None:
+    """Replace x by the solution of L L^T x' = x."""
+    n = L.shape[0]
+    for i in range(n):
+        total = x[i]
+        for k in range(i):
+            total -= L[i, k] * x[k]
+        x[i] = total / L[i, i]
+    for i in range(n - 1, -1, -1):
+        total = x[i]
+        for k in range(i + 1, n):
+            total -= L[k, i] * x[k]
+        x[i] = total / L[i, i]

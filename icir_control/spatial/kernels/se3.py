@@ -8,6 +8,7 @@ in the upper right block, so the blocks below are derivatives of those of SO(3).
 import numpy as np
 
 from icir_control.compiled import kernel
+from icir_control.scratch import scratch_matrix
 from icir_control.spatial.kernels.coefficients import (
     cotangent_defect_ratio,
     cotangent_defect_ratio_slope,
@@ -16,6 +17,7 @@ from icir_control.spatial.kernels.coefficients import (
     versine_ratio,
     versine_ratio_slope,
 )
+from icir_control.spatial.kernels.matrices import mat_t_mat
 from icir_control.spatial.kernels.so3 import (
     exp3,
     log3,
@@ -110,3 +112,21 @@ def right_jacobian6_inverse(xi: np.ndarray, inverse: np.ndarray) -> None:
     _fill_jacobian6(
         xi, 0.5, 0.0, cotangent_defect_ratio(x), cotangent_defect_ratio_slope(x), inverse
     )
+
+
+@kernel
+def pose_error(pose: np.ndarray, goal: np.ndarray) -> np.ndarray:
+    """Return the error from a pose to a goal in the axes of the pose (slide "errorInSE3").
+
+    e = (R^T (p_goal - p), log3(R^T R_goal)), (6,) [m, rad], for poses (4, 3).
+    """
+    error, turn = np.empty(6), scratch_matrix(3, 3)
+    mat_t_mat(pose[:3], goal[:3], turn)
+    for i in range(3):
+        error[i] = (
+            pose[0, i] * (goal[3, 0] - pose[3, 0])
+            + pose[1, i] * (goal[3, 1] - pose[3, 1])
+            + pose[2, i] * (goal[3, 2] - pose[3, 2])
+        )
+    log3(turn, error[3:])
+    return error

@@ -1,0 +1,193 @@
+"""A motion through points at given times, as a planner sends it."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from icir_control.control.arm import Arm
+from icir_control.control.law import Plan, Start
+from icir_control.errors import RefusedError
+from icir_control.parameter import FloatArray
+from icir_control.trajectory import JointTrajectory, smooth_velocities, spline
+
+HOLD_TIME = 0.5
+"""[s] In which a joint that is not part of the motion comes to rest."""
+
+AT_REST = 1e-9
+"""[rad/s or m/s] Below which the last point is at rest."""
+
+SHORTEST, LARGEST = 1e-6, 1e6
+"""[s] Between two points; of any number, beyond which the arithmetic would overflow."""
+
+SAMPLES = 800
+"""Of a motion, to look for limits; 20 at most between two points, and 4 at least."""
+
+
+@dataclass(frozen=True)
+class Waypoints:
+    """Points of some joints, each a time after the start.
+
+    Attributes:
+        joints: (m) names; the other joints rest.
+        times: (k,) from the start on, increasing [s].
+        positions: (k, m) [rad or m].
+        velocities: (k, m), at rest in the last point; None for those of the cubic spline whose
+            acceleration is continuous.
+        accelerations: (k, m), which make it a spline of quintics; None for cubics.
+        start_time: [s]; None for now.
+    """
+
+    joints: tuple[str, ...]
+    times: Any
+    positions: Any
+    velocities: Any = None
+    accelerations: Any = None
+    start_time: float | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what is no motion of any arm.
+
+        Raises:
+            RefusedError: Says which point is wrong, and what would be valid.
+        """
+        for name in ('times', 'positions', 'velocities', 'accelerations'):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, np.asarray(getattr(self, name), dtype=float))
+        if not len(self.times):
+            raise _invalid('it has no points')
+        times = self.times
+        if not (times[0] >= 0.0 and (np.diff(times) >= SHORTEST).all() and times[-1] <= LARGEST):
+            raise _invalid(f'times from start {times.tolist()} do not increase from 0 on')
+        shape = len(self.times), len(self.joints)
+        for name in ('positions', 'velocities', 'accelerations'):
+            values = getattr(self, name)
+            if values is None and name != 'positions':
+                continue
+            if values.shape != shape or not (np.abs(values) <= LARGEST).all():
+                raise _invalid(
+                    f'{name} are not {shape[1]} numbers for each point, at most {LARGEST:g}'
+                )
+        if self.accelerations is not None and self.velocities is None:
+            raise _invalid('accelerations without velocities')
+        if self.velocities is not None and np.abs(self.velocities[-1]).max(initial=0.0) > AT_REST:
+            raise _invalid(
+                f'the last point has velocities {self.velocities[-1].tolist()}; expected rest'
+            )
+
+
+def plan_waypoints(arm: Arm, start: Start, waypoints: Waypoints) -> Plan:
+    """Plan the motion from where the reference is, through the points that are still to come.
+
+    Args:
+        arm: The arm.
+        start: Where it begins.
+        waypoints: Where it leads.
+
+    Raises:
+        RefusedError: Joints that the arm does not have, or all points in the past.
+        PositionLimitError: A way outside the position limits.
+    """
+    columns = _columns(arm, waypoints.joints)
+    begin = start.time if waypoints.start_time is None else waypoints.start_time
+    times = begin + waypoints.times
+    ahead = times > start.time + 0.5 * start.period
+    if not ahead.any():
+        raise RefusedError(
+            f'the trajectory ends in the past: at {times[-1]:.3f} s, and it is {start.time:.3f} s',
+            reason='old_trajectory',
+        )
+
+    def knots(first: Any, given: Any, rest: Any) -> FloatArray:
+        values = np.tile(np.asarray(rest, dtype=float), (1 + int(ahead.sum()), 1))
+        values[1:, columns] = given[ahead]
+        values[0] = first
+        return values
+
+    times = np.array([start.time, *times[ahead]])
+    stop_time = min(HOLD_TIME, float(times[1] - times[0]))
+    zero = np.zeros(arm.nv)
+    rest = start.q + 0.5 * stop_time * start.v
+    q = knots(start.q, waypoints.positions, rest)
+    others = np.setdiff1d(np.arange(arm.nv), columns)
+    if waypoints.velocities is None:
+        v = smooth_velocities(times, q, start.v, zero)
+        v[1:, others] = 0.0
+    else:
+        v = knots(start.v, waypoints.velocities, zero)
+    a = None
+    if waypoints.accelerations is not None:
+        a = knots(start.a, waypoints.accelerations, zero)
+    if start.v[others].any() and stop_time < times[1] - times[0]:
+        # The joints that are to rest do not take as long as the first point is away.
+        stopped = start.time + stop_time
+        at_stop = spline(times[:2], q, v, a)[0].sample(stopped)
+        times = np.insert(times, 1, stopped)
+        q, v = (
+            np.insert(all_, 1, one, axis=0) for all_, one in zip((q, v), at_stop, strict=False)
+        )
+        a = None if a is None else np.insert(a, 1, at_stop[2], axis=0)
+        q[1, others], v[1, others] = rest[others], 0.0
+        if a is not None:
+            a[1, others] = 0.0
+    segments = spline(times, q, v, a)
+    _check(arm, start, segments)
+    return Plan(segments[0], float(times[-1] - start.time), then=segments[1:])
+
+
+def _columns(arm: Arm, joints: tuple[str, ...]) -> list[int]:
+    """Return which joints of the arm the points are of.
+
+    Raises:
+        RefusedError: Unknown ones, one twice, or none.
+    """
+    names = list(arm.model.joint_names)
+    unknown = [name for name in joints if name not in names]
+    if unknown or not joints or len(set(joints)) < len(joints):
+        raise RefusedError(
+            f'the trajectory is of joints {list(joints)}; expected some of {", ".join(names)},'
+            ' each once',
+            reason='invalid_joints',
+        )
+    return [names.index(name) for name in joints]
+
+
+def _check(arm: Arm, start: Start, segments: tuple[JointTrajectory, ...]) -> None:
+    """Refuse a motion beyond the limits of position, velocity or effort.
+
+    Raises:
+        RefusedError: Says which joint is beyond which limit, and when.
+    """
+    model = arm.model
+    speed_limit = np.maximum(model.velocity_limit, np.abs(start.v)) * (1.0 + 1e-9)
+    count = min(max(SAMPLES // len(segments), 4), 20)
+    for segment in segments:
+        times = segment.start_time + np.linspace(0.0, segment.duration, count + 1)
+        for time in times:
+            q, v, _ = segment.sample(time)
+            when = f'the trajectory, {time - start.time:.3g} s from now,'
+            arm.check_limits(when, q, start.q)
+            if (np.abs(v) > speed_limit).any():
+                i = int(np.argmax(np.abs(v) / speed_limit))
+                limit = float(model.velocity_limit[i])
+                raise RefusedError(
+                    f'{when} moves {model.joint_names[i]} at {v[i]:.4g}, its limit is {limit:.4g}',
+                    reason='velocity_limit',
+                    joint=model.joint_names[i],
+                    value=float(v[i]),
+                    lower=-limit,
+                    upper=limit,
+                )
+        stretch, i = arm.stretch(segment, times)
+        if stretch > 1.0:
+            raise RefusedError(
+                f'the trajectory, {segment.start_time - start.time:.3g} s from now, needs more'
+                f' torque than there is at {model.joint_names[i]}; {stretch:.3g} times slower it'
+                ' would not',
+                reason='effort_limit',
+                joint=model.joint_names[i],
+            )
+
+
+def _invalid(why: str) -> RefusedError:
+    return RefusedError(f'the trajectory is not valid: {why}', reason='invalid_trajectory')

@@ -1,0 +1,213 @@
+"""Which joints of a robot make up an arm: those between its base and its end effector."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import inf
+from pathlib import Path
+from typing import Any
+
+from icir_control.dynamics.urdf_xml import parse, read_source
+from icir_control.errors import InvalidValueError, ModelError, UnknownNameError
+
+
+@dataclass(frozen=True)
+class Chain:
+    """An arm within a robot.
+
+    Attributes:
+        end_effector_frame: The frame that acts; empty for the last link of a serial arm.
+        held: Positions of the joints that do not belong to the arm [rad or m].
+        without_effort: Joints of the arm whose effort limit is 0.
+    """
+
+    end_effector_frame: str
+    held: Mapping[str, float]
+    without_effort: tuple[str, ...]
+
+
+class KinematicTree:
+    """Links and joints of a URDF, read without their masses.
+
+    Attributes:
+        name: The robot's name.
+        moving: The elements of the joints that are not fixed, by name.
+    """
+
+    def __init__(
+        self, path_or_xml: str | Path, *, package_dirs: Sequence[str | Path] = ()
+    ) -> None:
+        """Read a URDF.
+
+        Args:
+            path_or_xml: As `load_urdf` takes it.
+            package_dirs: Folders that are packages or hold packages, for `package://`.
+
+        Raises:
+            ModelError: The description is not valid.
+        """
+        self._label, text = read_source(path_or_xml, package_dirs)
+        robot = parse(self._label, text)
+        self.name: str = robot.get('name')
+        self._links = [link.get('name') for link in robot.iterfind('link')]
+        self._joints = {joint.get('name'): joint for joint in robot.iterfind('joint')}
+        self._sensors = {
+            sensor.get('name'): sensor.find('parent').get('link')
+            for sensor in robot.iterfind('sensor')
+        }
+        self.moving = {n: one for n, one in self._joints.items() if one.get('type') != 'fixed'}
+        self._above = {_link(one, 'child'): name for name, one in self._joints.items()}
+
+    def chain(
+        self,
+        base_frame: str = '',
+        end_effector_frame: str = '',
+        locked: Mapping[str, float] | None = None,
+    ) -> Chain:
+        """Return the arm between two frames; every other joint is held.
+
+        Args:
+            base_frame: A link; empty for the root.
+            end_effector_frame: A link, joint or sensor; empty for the last link of a serial arm,
+                or for the last that all chains share, the hand that carries fingers.
+            locked: Positions at which joints are held [rad or m]. A joint beyond the arm that is
+                not among them is held at zero, or at the limit next to it; one that mimics another
+                follows it.
+
+        Raises:
+            UnknownNameError: A locked joint that the robot lacks.
+            InvalidValueError: A position outside the limits of its joint.
+            ModelError: The robot has several arms, and no frame chooses one; or a joint of the arm
+                mimics another.
+        """
+        locked = locked or {}
+        for name, value in locked.items():
+            self._check_position(name, value)
+        free = [name for name in self.moving if not self._leaders(name) & set(locked)]
+        if not end_effector_frame:
+            end_effector_frame = self._common_end(free)
+        link = self._link_of(end_effector_frame)
+        arm = self._joints_above(link) if link else free
+        below = self._joints_above(self._link_of(base_frame))
+        free = [name for name in free if name in arm and name not in below]
+        for name in free:
+            mimic = self.moving[name].find('mimic')
+            if mimic is not None:
+                raise ModelError(
+                    f'{self._label}: joint {name!r} of the arm mimics {mimic.get("joint")!r}, '
+                    f'which no motor can do; hold it (--lock {name}=0), or choose another end '
+                    'effector'
+                )
+        held = {name: self._position(name, locked) for name in self.moving if name not in free}
+        limits = {name: self.moving[name].find('limit') for name in free}
+        without_effort = tuple(
+            name
+            for name, limit in limits.items()
+            if limit is not None and float(limit.get('effort', 'inf')) == 0.0
+        )
+        return Chain(end_effector_frame, held, without_effort)
+
+    def _link_of(self, frame: str) -> str:
+        """Return the link that carries a frame; empty for a frame that there is not."""
+        if frame in self._links:
+            return frame
+        if frame in self._joints:
+            return _link(self._joints[frame], 'child')
+        return self._sensors.get(frame, '')
+
+    def _joints_above(self, link: str) -> list[str]:
+        """Return the joints from the root to a link, in this order."""
+        above: list[str] = []
+        while link in self._above and self._above[link] not in above:
+            above.insert(0, self._above[link])
+            link = _link(self._joints[above[0]], 'parent')
+        return above
+
+    def _common_end(self, free: Sequence[str]) -> str:
+        """Return the last link that all chains share; empty where there is one chain alone.
+
+        Args:
+            free: The joints that move and are not locked.
+
+        Raises:
+            ModelError: They share less than two joints, or less than one has beyond those.
+        """
+        chains = [self._joints_above(_link(joint, 'child')) for joint in self.moving.values()]
+        # A locked joint beyond the arm has an end, too; one beside the arm has none.
+        chains = [
+            chain
+            for chain in chains
+            if chain[-1] in free or sum(map(free.__contains__, chain)) > 1
+        ]
+        inner = {name for chain in chains for name in chain[:-1]}
+        ends = [chain for chain in chains if chain[-1] not in inner]
+        if len(ends) < 2:
+            return ''
+        shared = [
+            name for name, *others in zip(*ends, strict=False) if all(o == name for o in others)
+        ]
+        joints = sum(name in free for name in shared)
+        beyond = max(sum(name in free for name in chain) for chain in ends) - joints
+        if joints < 2 or joints <= beyond:  # a trunk with arms, no arm with fingers
+            tips = ', '.join(self._last_link(chain[-1]) for chain in ends)
+            raise ModelError(
+                f'{self._label} has several arms; name the end of one as end_effector_frame '
+                f'(--end-effector-frame), such as one of {tips}'
+            )
+        return _link(self._joints[shared[-1]], 'child')
+
+    def _check_position(self, name: str, value: float) -> None:
+        """Refuse a position that a joint cannot have, or a joint that there is not."""
+        if name not in self.moving:
+            raise UnknownNameError('joint', name, self.moving)
+        lower, upper = self._limits(name)
+        if not lower <= value <= upper:
+            raise InvalidValueError(
+                f'locked joint {name!r}', value, f'{lower:g} to {upper:g} (rad or m)'
+            )
+
+    def _last_link(self, joint: str) -> str:
+        """Return the last of the links that are fixed to what a joint moves."""
+        link = _link(self._joints[joint], 'child')
+        for _ in self._joints:  # at most, should they form a cycle
+            for one in self._joints.values():
+                if one.get('type') == 'fixed' and _link(one, 'parent') == link:
+                    link = _link(one, 'child')
+                    break
+        return link
+
+    def _leaders(self, name: str) -> set[str]:
+        """Return a joint, that which it mimics, and so on."""
+        leaders: set[str] = set()
+        while name not in leaders and name in self.moving:
+            leaders.add(name)
+            mimic = self.moving[name].find('mimic')
+            name = '' if mimic is None else mimic.get('joint')
+        return leaders
+
+    def _position(
+        self, name: str, locked: Mapping[str, float], followers: tuple[str, ...] = ()
+    ) -> float:
+        """Return where a joint is held [rad or m]; one that mimics another follows it."""
+        if name in locked:
+            return locked[name]
+        mimic = self.moving[name].find('mimic')
+        leader = '' if mimic is None else mimic.get('joint')
+        if leader in self.moving and leader not in followers:
+            factor, offset = float(mimic.get('multiplier', '1')), float(mimic.get('offset', '0'))
+            return factor * self._position(leader, locked, (*followers, name)) + offset
+        lower, upper = self._limits(name)
+        return min(max(0.0, lower), upper)
+
+    def _limits(self, name: str) -> tuple[float, float]:
+        joint = self.moving[name]
+        limit = joint.find('limit')
+        if joint.get('type') not in ('revolute', 'prismatic') or limit is None:
+            return -inf, inf
+        if limit.get('lower') is None and limit.get('upper') is None:
+            return -inf, inf
+        return float(limit.get('lower', '0')), float(limit.get('upper', '0'))
+
+
+def _link(joint: Any, end: str) -> str:
+    name: str = joint.find(end).get('link')
+    return name

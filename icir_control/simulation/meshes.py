@@ -1,0 +1,89 @@
+"""Meshes of a URDF: the files behind their URIs, and formats that MuJoCo does not read."""
+
+import hashlib
+import os
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlparse
+
+from icir_control.share import package_folders
+
+READ_BY_MUJOCO = ('.stl', '.obj')
+_PACKAGE_SCHEMES = ('package', 'model')
+_LARGEST_STL = 200_000  # faces that MuJoCo takes from one
+
+
+def find_mesh(uri: str, folder: Path) -> Path | None:
+    """Return the file behind a mesh's URI; None where there is none.
+
+    A package is looked for above the URDF first, then in the ament index. Above the URDF a folder
+    is the package whatever its name, if it holds the file: a copy may have another one.
+
+    Args:
+        uri: A path, absolute or relative to `folder`, or with `package://`, `model://`, `file://`.
+        folder: That of the URDF.
+    """
+    parts = urlparse(uri)
+    inside = unquote(parts.path)
+    places = [folder / inside]
+    if parts.scheme in _PACKAGE_SCHEMES:
+        inside = inside.lstrip('/')
+        above = [folder, *folder.parents]
+        folders = [place / parts.netloc for place in above] + above
+        places = [place / inside for place in folders + package_folders(parts.netloc)]
+    return next((path for path in places if path.is_file()), None)
+
+
+def converted(path: Path) -> tuple[str, bytes, str]:
+    """Return a mesh of any format that trimesh reads in one that MuJoCo reads.
+
+    The result is kept in the user's cache.
+
+    Returns:
+        Suffix and content of the file, and the mesh's colour as URDF writes it, empty for none.
+
+    Raises:
+        ValueError: It cannot be read.
+    """
+    content = path.read_bytes()
+    # Other files may belong to the mesh, but none of them changes its shape.
+    digest = hashlib.sha256(path.suffix.lower().encode() + content).hexdigest()[:24]
+    home = os.environ.get('XDG_CACHE_HOME')
+    cache = (Path(home) if home else Path.home() / '.cache') / 'icir_control_meshes'
+    for kept in cache.glob(f'{digest}.*'):
+        _, colour, suffix = kept.name.split('.')
+        return f'.{suffix}', kept.read_bytes(), colour.replace('_', ' ').replace('p', '.')
+    mesh, colour = _read(path)
+    suffix = '.stl' if len(mesh.faces) <= _LARGEST_STL else '.obj'
+    exported = mesh.export(file_type=suffix[1:])
+    data = exported if isinstance(exported, bytes) else exported.encode()
+    try:
+        cache.mkdir(parents=True, exist_ok=True)
+        name = f'{digest}.{colour.replace(" ", "_").replace(".", "p")}{suffix}'
+        part = cache / f'{os.getpid()}_{digest}'
+        part.write_bytes(data)
+        part.replace(cache / name)
+    except OSError:
+        pass  # a cache that cannot be written is none
+    return suffix, data, colour
+
+
+def _read(path: Path) -> tuple[Any, str]:
+    """Return a mesh in metres, all parts in one, and the colour of its largest part."""
+    import trimesh  # late: it takes 0.7 s
+
+    try:
+        scene: Any = trimesh.load_scene(path)
+        if scene.units is not None:
+            scene = scene.scaled(trimesh.units.unit_conversion(scene.units, 'meters'))
+        mesh = scene.to_mesh()
+        parts = [part for part in scene.dump() if part.visual.defined]
+    except Exception as error:  # whatever a reader of some format may raise
+        raise ValueError(f'{type(error).__name__}: {error}') from error
+    if not len(mesh.faces):
+        raise ValueError('it has no faces')
+    if not parts:
+        return mesh, ''
+    visual = max(parts, key=lambda part: part.area).visual
+    rgba = getattr(visual, 'material', visual).main_color / 255.0
+    return mesh, ' '.join(f'{value:.3f}' for value in rgba)
