@@ -27,12 +27,12 @@ from icir_control.dynamics.algorithms import rnea as rnea
 from icir_control.dynamics.algorithms import static_torque as static_torque
 from icir_control.dynamics.algorithms import total_mass as total_mass
 from icir_control.dynamics.builder import ModelBuilder as ModelBuilder
+from icir_control.dynamics.chain import Chain as Chain
+from icir_control.dynamics.chain import KinematicTree as KinematicTree
 from icir_control.dynamics.configuration import difference as difference
 from icir_control.dynamics.configuration import distance as distance
 from icir_control.dynamics.configuration import integrate as integrate
 from icir_control.dynamics.configuration import interpolate as interpolate
-from icir_control.dynamics.chain import Chain as Chain
-from icir_control.dynamics.chain import KinematicTree as KinematicTree
 from icir_control.dynamics.frames import ReferenceFrame as ReferenceFrame
 from icir_control.dynamics.frames import frame_acceleration as frame_acceleration
 from icir_control.dynamics.frames import (
