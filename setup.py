@@ -53,6 +53,7 @@ setup(
         'numpy',
         'pyyaml',
         'rich',
+        'trimesh',
         'typer',
         'yourdfpy>=0.0.56',
     ],

@@ -26,6 +26,7 @@ ROSDEP_KEYS = {
     'rich': 'python3-rich',
     'typer': 'python3-typer',
     'yaml': 'python3-yaml',
+    'trimesh': 'python3-trimesh-pip',
     'yourdfpy': 'python3-yourdfpy-pip',
 }
 # How it is called on PyPI, where that differs: its own name, or the wheel of a ROS 2 package.
