@@ -411,7 +411,11 @@ def test_a_huge_torque_is_finite_and_saturates():
             "joint 'elbow'; valid: joint_1",
         ),
         ({'joint_names': (*JOINTS, 'end_effector')}, UnknownNameError, "joint 'end_effector'"),
-        ({'end_effector_frame': 'tool'}, UnknownNameError, "frame 'tool'; valid: world, base_link"),
+        (
+            {'end_effector_frame': 'tool'},
+            UnknownNameError,
+            "frame 'tool'; valid: world, base_link",
+        ),
         ({'timestep': 0.0}, InvalidValueError, 'timestep'),
         ({'timestep': -0.001}, InvalidValueError, 'timestep'),
         ({'timestep': float('nan')}, InvalidValueError, 'timestep'),
