@@ -10,7 +10,7 @@ from functools import partial
 from icir_control.nodes.bridge.node import MujocoBridge
 from icir_control.nodes.controller.node import ControllerNode
 from icir_control.nodes.process.stop_request import StopRequest
-from icir_control.nodes.transport.endpoints import Link
+from icir_control.nodes.transport.endpoints import JointStatePublisher, Link
 from icir_control.nodes.transport.waiter import Waiter
 
 
@@ -47,10 +47,9 @@ class _ComposedWaiter(Waiter):
     def __init__(self, controller: ControllerNode, bridge: MujocoBridge) -> None:
         super().__init__(bridge.node, [bridge.commands], beside=controller.waiter)
         self._controller = controller
-        self._links = (
-            Link(bridge.states, controller.states),
-            Link(controller.commands, bridge.commands),
-        )
+        self._links = [Link(bridge.states, controller.states)]
+        if isinstance(controller.commands, JointStatePublisher):
+            self._links.append(Link(controller.commands, bridge.commands))
 
     def wait(self, now: float, until: float) -> None:
         """Have the controller answer, else wait for either node's topics; see `Waiter.wait`."""

@@ -2,9 +2,19 @@
 
 import time
 
+import numpy as np
+from numpy.typing import NDArray
+
 from icir_control.control import Controller, ControllerConfig
 from icir_control.control.precompile import LawCompiler
 from icir_control.dynamics import Model
+from icir_control.nodes.controller.interface import (
+    INTERFACE,
+    EffortArrayPublisher,
+    RobotClock,
+    SafeStart,
+    declare_interface,
+)
 from icir_control.nodes.controller.requests import Requests
 from icir_control.nodes.controller.state_monitor import StartDetector, StateMonitor
 from icir_control.nodes.controller.telemetry import Telemetry
@@ -13,10 +23,10 @@ from icir_control.nodes.process.run import gc_off, join_graph
 from icir_control.nodes.process.stop_request import StopRequest
 from icir_control.nodes.robot import Robot, read_robot
 from icir_control.nodes.transport.endpoints import JointStatePublisher, JointStateSubscription
+from icir_control.nodes.transport.messages import FIELDS
 from icir_control.nodes.transport.waiter import Waiter
 from icir_control.parameter import Parameter
 
-STATES = 'joint_states'
 COMMANDS = 'joint_commands'
 
 POSE_MODES = Parameter(
@@ -55,7 +65,14 @@ class ControllerNode:
         robot = read_robot(parameters, 'controller')
         model = robot.model
         names = model.joint_names
-        self.commands = JointStatePublisher(node, COMMANDS, names)
+        interface = declare_interface(parameters, robot)
+        self._clock = RobotClock(interface.update_rate) if interface.is_array else None
+        self._safe_start = SafeStart(model.nv)
+        self.commands: JointStatePublisher | EffortArrayPublisher
+        if interface.is_array:
+            self.commands = EffortArrayPublisher(node, names, interface.command_joints)
+        else:
+            self.commands = JointStatePublisher(node, COMMANDS, names)
         config = declare_config(parameters, robot)
         if config.unused_modes:
             self._log.info(f'not in mode_names, so not there: {", ".join(config.unused_modes)}')
@@ -65,8 +82,15 @@ class ControllerNode:
         parameters.watch(self._controller.update)
         self._starts = StartDetector(model.velocity_limit)
         self._telemetry = Telemetry(node, self._controller)
-        self._requests = Requests(node, self._controller, self._finish_request)
-        self.states = JointStateSubscription(node, STATES, names)
+        self._requests = Requests(node, self._controller, self._finish_request, self._clock)
+        self.states = JointStateSubscription(
+            node,
+            interface.state_topic,
+            names,
+            FIELDS if interface.is_array else FIELDS[:2],
+            has_others=interface.is_array,
+        )
+        self._effort: NDArray[np.float64]
         (self._effort,) = self.commands.open('', 'effort')
         self._monitor = StateMonitor(node, self.states, self._controller)
         self.waiter = Waiter(node, [self.states])
@@ -105,18 +129,24 @@ class ControllerNode:
         states, controller = self.states, self._controller
         stamp_ns, token = states.stamp_ns, states.token
         if self._starts.repeats(stamp_ns, token):
-            self.commands.send(stamp_ns)
+            if self._clock is None:
+                self.commands.send(stamp_ns)
             self._monitor.count_answer()
             return
         position, velocity = states.position, states.velocity
         reason = self._starts.reason(stamp_ns, token, position, velocity)
+        if reason and not self._monitor.accepts_start(token):
+            self._starts.forget()
+            return
+        now = self._time_of(stamp_ns, bool(reason))
+        if now is None:
+            return
         if reason:
-            if not self._monitor.accepts_start(token):
-                self._starts.forget()
-                return
-            controller.restart(stamp_ns * 1e-9, position, velocity)
+            controller.restart(now, position, velocity)
             (self._effort,) = self.commands.open(token, 'effort')
-        self._effort[:] = controller.tick(stamp_ns * 1e-9, position, velocity)
+            self._safe_start.begin(states.effort)
+        torque = controller.tick(now, position, velocity)
+        self._effort[:] = torque if self._clock is None else self._safe_start.ramp(now, torque)
         self.commands.send(stamp_ns)
         self._monitor.count_answer()
         if self._requests.trajectory is not None:
@@ -127,6 +157,12 @@ class ControllerNode:
                 f'new start at {stamp_ns * 1e-9:.3f} s ({reason}), in mode {controller.mode}'
             )
         self._telemetry.publish(stamp_ns, token)
+
+    def _time_of(self, stamp_ns: int, starts: bool) -> float | None:
+        """Return the controller's time of a state [s]; None of one that is not to be answered."""
+        if self._clock is None:
+            return stamp_ns * 1e-9
+        return self._clock.restart(stamp_ns) if starts else self._clock.advance(stamp_ns)
 
     def _log_model(self, model: Model) -> None:
         """Log sizes and frames of the model, as the tutorial does."""
@@ -183,7 +219,8 @@ def declare_config(parameters: Parameters, robot: Robot) -> ControllerConfig:
         UnknownNameError: A frame that the model lacks.
     """
     model = robot.model
-    config = ControllerConfig.from_parameters(robot.parameters, model)
+    own = {name: value for name, value in robot.parameters.items() if name not in INTERFACE}
+    config = ControllerConfig.from_parameters(own, model)
     parameters.declare(config.parameters, config.value, model.nv)
     pose_modes = [mode.name for mode in config.modes.values() if 'pose' in mode.law.accepts]
     parameters.declare({POSE_MODES.name: POSE_MODES}, lambda _: pose_modes, model.nv)

@@ -1,6 +1,7 @@
 """Requests to the controller by service and by topic: a mode, a posture, a pose, a wrench."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -14,8 +15,9 @@ from std_msgs.msg import Header, String
 from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory
 
-from icir_control.control import TRAJECTORY, Controller
+from icir_control.control import TRAJECTORY, Controller, Waypoints
 from icir_control.errors import IcirError, InvalidValueError
+from icir_control.nodes.controller.interface import RobotClock
 from icir_control.nodes.controller.telemetry import LATCHED, key_values
 from icir_control.nodes.controller.trajectories import waypoints_of
 from icir_control.nodes.transport.messages import read_joint_state
@@ -32,14 +34,22 @@ class Requests:
         trajectory: The stamp of the trajectory that is under way; None where none is.
     """
 
-    def __init__(self, node: Node, controller: Controller, done: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        node: Node,
+        controller: Controller,
+        done: Callable[[], None],
+        clock: RobotClock | None = None,
+    ) -> None:
         """Offer the services and subscribe.
 
         Args:
             node: The node that serves.
             controller: Receives the requests.
             done: Called after an accepted request.
+            clock: Of a robot whose stamps are not the controller's time.
         """
+        self._clock = clock
         self._node = node
         self._controller = controller
         self._arm = controller.config.arm
@@ -78,10 +88,16 @@ class Requests:
     def _take_trajectory(self, message: JointTrajectory) -> None:
         stamp = _words_of(message.header)
         reason = self._serve(
-            'joint trajectory', stamp, lambda: self._controller.follow(waypoints_of(message))
+            'joint trajectory', stamp, lambda: self._controller.follow(self._waypoints_of(message))
         )
         if not reason:
             self.trajectory = stamp
+
+    def _waypoints_of(self, message: JointTrajectory) -> Waypoints | None:
+        waypoints = waypoints_of(message)
+        if self._clock is None or waypoints is None or waypoints.start_time is None:
+            return waypoints
+        return replace(waypoints, start_time=waypoints.start_time - 1e-9 * self._clock.start_ns)
 
     def watch_trajectory(self) -> None:
         """Report the end of the trajectory that is under way, if it has one now."""

@@ -207,6 +207,7 @@ class JointStateSubscription(JointStateDecoder):
         fields: Sequence[str] = ('position', 'velocity'),
         *,
         plain: bool = False,
+        has_others: bool = False,
         qos: QoSProfile = SUBSCRIBED,
     ) -> None:
         """Create the subscription; by default best effort and with a queue of one.
@@ -218,9 +219,10 @@ class JointStateSubscription(JointStateDecoder):
             fields: Those of `position`, `velocity`, `effort` that a message must fill.
             plain: Use the public executor and the client library's decoding, as a reference for
                 tests.
+            has_others: Whether messages may hold other joints, too.
             qos: Another profile, such as a deep queue to receive every message.
         """
-        super().__init__(names, fields, plain=plain)
+        super().__init__(names, fields, plain=plain, has_others=has_others)
         self.is_native = has_native_parts() and not plain
         self._handed_over: bytes | None = None
         group = _NotExecuted() if self.is_native else MutuallyExclusiveCallbackGroup()

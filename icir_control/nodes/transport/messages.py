@@ -34,6 +34,8 @@ _CDR_LITTLE_ENDIAN = b'\x00\x01'
 
 # Longer than any message that names our joints once, with a token of any sensible length.
 _SPARE_LENGTH = 4096
+# With the joints of a whole robot beside ours.
+_OTHERS_LENGTH = 1 << 17
 _OTHER_LAYOUT = -1
 
 _STAMP_WORD = (SHIFT + STAMP_OFFSET) // NUMBER_SIZE
@@ -153,7 +155,12 @@ class JointStateDecoder:
     """
 
     def __init__(
-        self, names: Sequence[str], fields: Sequence[str], *, plain: bool = False
+        self,
+        names: Sequence[str],
+        fields: Sequence[str],
+        *,
+        plain: bool = False,
+        has_others: bool = False,
     ) -> None:
         """Prepare to decode.
 
@@ -162,6 +169,7 @@ class JointStateDecoder:
             fields: Those of `position`, `velocity`, `effort` that a message must fill; the arrays
                 of the others stay zero.
             plain: Read every message through the client library, as a reference for tests.
+            has_others: Whether messages may hold other joints, too.
 
         Raises:
             InvalidValueError: `fields` names something else.
@@ -177,7 +185,9 @@ class JointStateDecoder:
         self.rejected: Counter[str] = Counter()
         self.last_rejection = ''
         per_joint = (1 + len(FIELDS)) * NUMBER_SIZE
-        self._longest = _SPARE_LENGTH + sum(len(name.encode()) + per_joint for name in names)
+        self._others = has_others
+        spare = _OTHERS_LENGTH if has_others else _SPARE_LENGTH
+        self._longest = spare + sum(len(name.encode()) + per_joint for name in names)
         self._accepted = np.zeros((len(self._fields), count))
         self._incoming = np.zeros_like(self._accepted)
         arrays = dict(zip(self._fields, self._accepted, strict=True))
@@ -238,7 +248,7 @@ class JointStateDecoder:
         names = list(message.name)
         known = ', '.join(self._names)
         for name in names:
-            if name not in self._names:
+            if name not in self._names and not self._others:
                 raise RejectedMessageError('unknown_name', f'joint {name!r}; known: {known}')
         if len(set(names)) != len(names):
             raise RejectedMessageError('repeated_name', f'a joint named twice in {names}')
