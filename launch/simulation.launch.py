@@ -224,12 +224,16 @@ def bridge_overrides(given: dict[str, str]) -> dict[str, object]:
 def parameter_text(parameters: dict[str, dict[str, object]], namespace: str) -> str:
     """Return a parameter file with parameters by node, each node named in full.
 
-    What is named in full stands above every pattern of another file. All nodes of the namespace
-    take the simulation's time for the present one.
+    What is named in full stands above every pattern. All nodes of the namespace take the
+    simulation's time for the present one; bridge and controller, which stamp by it, need no clock,
+    and serving one would halve their speed.
     """
     prefix = namespace.rstrip('/')
     nodes: dict[str, dict[str, object]] = {
-        f'{prefix}/{name}': {'ros__parameters': values} for name, values in parameters.items()
+        f'{prefix}/{name}': {
+            'ros__parameters': {'use_sim_time': name not in (BRIDGE, CONTROLLER)} | values
+        }
+        for name, values in parameters.items()
     }
     nodes[f'{prefix}/*'] = {'ros__parameters': {'use_sim_time': True}}
     return yaml.safe_dump(nodes)

@@ -10,6 +10,7 @@ from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from numpy.typing import NDArray
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
+from rclpy.time import Time
 
 from icir_control.compiled import bound, kernel
 from icir_control.control import Controller
@@ -211,6 +212,6 @@ class StateMonitor:
         status = DiagnosticStatus(level=level, name=name, message=message)
         status.values = key_values(values)
         array = DiagnosticArray(status=[status])
-        array.header.stamp = self._node.get_clock().now().to_msg()
+        array.header.stamp = Time(nanoseconds=self._states.stamp_ns).to_msg()
         self._diagnostics.publish(array)
         gc.collect()
