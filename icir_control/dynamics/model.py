@@ -269,6 +269,11 @@ class Data:
         tau: Torque of inverse dynamics (nv,).
         ddq: Acceleration of forward dynamics (nv,).
         Minv: Inverse of M (nv, nv).
+        C: Coriolis matrix (nv, nv).
+        dtau_dq: Derivative of `rnea` by q (nv, nv), along the manifold.
+        dtau_dv: Derivative of `rnea` by v (nv, nv); that by a is M.
+        ddq_dq: Derivative of `aba` by q (nv, nv), along the manifold.
+        ddq_dv: Derivative of `aba` by v (nv, nv); that by tau is Minv.
         Jcom: Jacobian of the centre of mass (3, nv).
         Ag: Centroidal map (6, nv).
         hg: Centroidal momentum (6,), linear part first.
@@ -291,6 +296,7 @@ class Data:
         *('model', 'buffer', 'rows', 'external', 'watched'),
         *('oMi', 'oMf', 'v', 'a', 'f', 'com', 'whole_com'),
         *('M', 'nle', 'g', 'tau', 'ddq', 'Minv', 'Jcom', 'Ag', 'hg'),
+        *('C', 'dtau_dq', 'dtau_dv', 'ddq_dq', 'ddq_dv'),
     )
 
     def __init__(self, model: Model, watch: str | None = None) -> None:
@@ -325,6 +331,8 @@ class Data:
         self.M, self.Minv = views['M'], views['Minv']
         self.nle, self.g, self.tau, self.ddq = (views[x] for x in ('nle', 'g', 'tau', 'ddq'))
         self.Jcom, self.Ag, self.hg = views['Jcom'], views['Ag'], views['hg'].ravel()
+        self.C, self.dtau_dq, self.dtau_dv = views['C'], views['dtau_dq'], views['dtau_dv']
+        self.ddq_dq, self.ddq_dv = views['ddq_dq'], views['ddq_dv']
         self.external = views['external']
         self.watched: Watched | None = None
         if self.buffer[at.H_WATCHED] >= 0.0:
