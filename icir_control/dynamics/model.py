@@ -289,6 +289,7 @@ class Data:
         whole_com: The same as `com[0]`.
         watched: The watched frame's terms, or None.
         external: External forces by row; see `rnea`.
+        jacobian_shape: (6, nv).
         rows: The kernels' view of the joints; see `kernels.layout`.
     """
 
@@ -296,6 +297,7 @@ class Data:
         *('model', 'buffer', 'rows', 'external', 'watched'),
         *('oMi', 'oMf', 'v', 'a', 'f', 'com', 'whole_com'),
         *('M', 'nle', 'g', 'tau', 'ddq', 'Minv', 'Jcom', 'Ag', 'hg'),
+        'jacobian_shape',
         *('C', 'dtau_dq', 'dtau_dv', 'ddq_dq', 'ddq_dv'),
     )
 
@@ -322,6 +324,7 @@ class Data:
         """Become the results in a buffer."""
         self.model, self.buffer = model, buffer
         nv = model.nv
+        self.jacobian_shape = 6, nv
         rows = self.buffer[at.HEADER : at.HEADER + (nv + 1) * at.STRIDE]
         self.rows = rows.reshape(nv + 1, at.STRIDE)
         views: dict[str, Array] = {}
