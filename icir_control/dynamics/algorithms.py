@@ -133,7 +133,10 @@ def rnea(
         a: Acceleration.
         external_forces: Forces on the bodies, each in its joint's frame.
     """
-    compute_with_forces(inverse.inverse_dynamics, model, data, external_forces, q, v, a)
+    if external_forces is None:
+        compute3(inverse.inverse_dynamics, model, data, q, v, a)
+    else:
+        compute_with_forces(inverse.inverse_dynamics, model, data, external_forces, q, v, a)
     return data.tau
 
 
@@ -161,7 +164,10 @@ def aba(
     Raises:
         ModelError: What a joint moves has no inertia about its axis.
     """
-    compute_with_forces(articulated.forward_dynamics, model, data, external_forces, q, v, tau)
+    if external_forces is None:
+        compute3(articulated.forward_dynamics, model, data, q, v, tau)
+    else:
+        compute_with_forces(articulated.forward_dynamics, model, data, external_forces, q, v, tau)
     return data.ddq
 
 
