@@ -146,7 +146,18 @@ class Pair:
             pin.getFrameJacobian(pm, pd, their, pin.LOCAL)
             pin.getFrameClassicalAcceleration(pm, pd, their, pin.LOCAL)
 
+        def our_three() -> None:
+            icir.compute_all_terms(m, d, q, v)
+            icir.frame_jacobian(m, d, frame)
+            icir.frame_classical_acceleration(m, d, frame)
+
+        def their_three() -> None:
+            pin.computeAllTerms(pm, pd, pq, pv)
+            pin.getFrameJacobian(pm, pd, their, pin.LOCAL)
+            pin.getFrameClassicalAcceleration(pm, pd, their, pin.LOCAL)
+
         return {
+            'all terms, J and drift of the tool': (our_three, their_three),
             'the bundle': (lambda: icir.compute_all_terms(m, watching, q, v), their_bundle),
             'all terms': (
                 lambda: icir.compute_all_terms(m, d, q, v),
@@ -179,6 +190,14 @@ class Pair:
             ),
             'RNEA': (lambda: icir.rnea(m, d, q, v, a), lambda: pin.rnea(pm, pd, pq, pv, pa)),
             'ABA': (lambda: icir.aba(m, d, q, v, a), lambda: pin.aba(pm, pd, pq, pv, pa)),
+            'derivatives of RNEA': (
+                lambda: icir.rnea_derivatives(m, d, q, v, a),
+                lambda: pin.computeRNEADerivatives(pm, pd, pq, pv, pa),
+            ),
+            'derivatives of ABA': (
+                lambda: icir.aba_derivatives(m, d, q, v, a),
+                lambda: pin.computeABADerivatives(pm, pd, pq, pv, pa),
+            ),
             'M inverse': (lambda: icir.minverse(m, d, q), lambda: pin.computeMinverse(pm, pd, pq)),
             'centre of mass': (
                 lambda: icir.center_of_mass(m, d, q),

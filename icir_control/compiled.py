@@ -46,8 +46,9 @@ def inlined(function: Function) -> Function:
     """Compile a small function as part of each kernel that calls it; Python cannot call it.
 
     The compiler then keeps its tuples in registers, and may fuse a product and a sum into one
-    instruction, which rounds once instead of twice. Without an entrance for Python, it takes
-    half the time to compile.
+    instruction, which rounds once instead of twice. So it may in a kernel that this one calls, if
+    that is compiled for the call: what must cancel exactly is called from kernels alone. Without
+    an entrance for Python, it takes half the time to compile.
     """
     if JIT_DISABLED:
         return function

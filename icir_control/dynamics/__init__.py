@@ -33,6 +33,9 @@ from icir_control.dynamics.configuration import difference as difference
 from icir_control.dynamics.configuration import distance as distance
 from icir_control.dynamics.configuration import integrate as integrate
 from icir_control.dynamics.configuration import interpolate as interpolate
+from icir_control.dynamics.derivatives import aba_derivatives as aba_derivatives
+from icir_control.dynamics.derivatives import coriolis_matrix as coriolis_matrix
+from icir_control.dynamics.derivatives import rnea_derivatives as rnea_derivatives
 from icir_control.dynamics.frames import ReferenceFrame as ReferenceFrame
 from icir_control.dynamics.frames import frame_acceleration as frame_acceleration
 from icir_control.dynamics.frames import (

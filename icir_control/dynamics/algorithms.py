@@ -136,7 +136,7 @@ def rnea(
     if external_forces is None:
         compute3(inverse.inverse_dynamics, model, data, q, v, a)
     else:
-        _compute_with_forces(inverse.inverse_dynamics, model, data, external_forces, q, v, a)
+        compute_with_forces(inverse.inverse_dynamics, model, data, external_forces, q, v, a)
     return data.tau
 
 
@@ -167,7 +167,7 @@ def aba(
     if external_forces is None:
         compute3(articulated.forward_dynamics, model, data, q, v, tau)
     else:
-        _compute_with_forces(articulated.forward_dynamics, model, data, external_forces, q, v, tau)
+        compute_with_forces(articulated.forward_dynamics, model, data, external_forces, q, v, tau)
     return data.ddq
 
 
@@ -238,16 +238,18 @@ def potential_energy(model: Model, data: Data, q: Any) -> float:
     return data.buffer.item(at.H_ENERGY)
 
 
-def _compute_with_forces(
+def compute_with_forces(
     kernel: CheckedKernel,
     model: Model,
     data: Data,
-    external_forces: ExternalForces,
+    external_forces: ExternalForces | None,
     q: Any,
     v: Any,
     x: Any,
 ) -> None:
     """Run a kernel that takes external forces from the buffer, with them in place."""
+    if external_forces is None:
+        return compute3(kernel, model, data, q, v, x)
     check_pair(model, data)
     data.external[:] = 0.0
     for joint_id, force in _by_joint(model, external_forces):

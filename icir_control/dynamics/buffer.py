@@ -44,6 +44,12 @@ def blocks(nq: int, nv: int) -> dict[str, Block]:
         'factor': Block(at.H_FACTOR, (nv, nv)),
         'coordinates': Block(at.H_COORDINATES, (3, _width(nq))),
         'watch': Block(at.H_WATCH, (at.W_JACOBIAN + 6 * nv,)),
+        'dtau_dq': Block(at.H_DTAU_DQ, (nv, nv)),
+        'dtau_dv': Block(at.H_DTAU_DV, (nv, nv)),
+        'ddq_dq': Block(at.H_DDQ_DQ, (nv, nv)),
+        'ddq_dv': Block(at.H_DDQ_DV, (nv, nv)),
+        'C': Block(at.H_CORIOLIS, (nv, nv)),
+        'slopes': Block(at.H_SLOPES, (nv + 1, at.D_STRIDE)),
     }
 
 

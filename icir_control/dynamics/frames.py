@@ -35,6 +35,7 @@ class ReferenceFrame(IntEnum):
 
 
 LOCAL = ReferenceFrame.LOCAL
+_empty = np.empty
 
 _JACOBIANS = (kernels.frame_jacobian, kernels.frame_jacobian_rate)
 _NEEDS = {
@@ -66,7 +67,7 @@ def frame_velocity(
 ) -> Motion:
     """Return the twist of a frame; twists must be computed."""
     kernel = kernels.frame_velocity
-    return Motion.trusted(_fill(kernel, model, data, frame_id, reference, np.empty(6)))
+    return Motion.trusted(_fill(kernel, model, data, frame_id, reference, _empty(6)))
 
 
 def frame_acceleration(
@@ -78,7 +79,7 @@ def frame_acceleration(
     `forward_kinematics` was given.
     """
     kernel = kernels.frame_acceleration
-    return Motion.trusted(_fill(kernel, model, data, frame_id, reference, np.empty(6)))
+    return Motion.trusted(_fill(kernel, model, data, frame_id, reference, _empty(6)))
 
 
 def frame_classical_acceleration(
@@ -90,7 +91,7 @@ def frame_classical_acceleration(
     dJ v of the task x_dd = J ddq + dJ v; after `forward_kinematics` with a, all of x_dd.
     """
     kernel = kernels.frame_classical_acceleration
-    return Motion.trusted(_fill(kernel, model, data, frame_id, reference, np.empty(6)))
+    return Motion.trusted(_fill(kernel, model, data, frame_id, reference, _empty(6)))
 
 
 def frame_jacobian(
@@ -151,7 +152,7 @@ def _fill(
     """Let a kernel of (buffer, frame, reference, out) write its answer, and return that."""
     try:
         if out is None:
-            out = np.empty((6, model.nv))
+            out = _empty(data.jacobian_shape)
         if data.model is model and kernel.call(data.buffer, frame_id, reference, out) == 0:
             return out
     except NOT_TAKEN:

@@ -269,6 +269,11 @@ class Data:
         tau: Torque of inverse dynamics (nv,).
         ddq: Acceleration of forward dynamics (nv,).
         Minv: Inverse of M (nv, nv).
+        C: Coriolis matrix (nv, nv).
+        dtau_dq: Derivative of `rnea` by q (nv, nv), along the manifold.
+        dtau_dv: Derivative of `rnea` by v (nv, nv); that by a is M.
+        ddq_dq: Derivative of `aba` by q (nv, nv), along the manifold.
+        ddq_dv: Derivative of `aba` by v (nv, nv); that by tau is Minv.
         Jcom: Jacobian of the centre of mass (3, nv).
         Ag: Centroidal map (6, nv).
         hg: Centroidal momentum (6,), linear part first.
@@ -284,6 +289,7 @@ class Data:
         whole_com: The same as `com[0]`.
         watched: The watched frame's terms, or None.
         external: External forces by row; see `rnea`.
+        jacobian_shape: (6, nv).
         rows: The kernels' view of the joints; see `kernels.layout`.
     """
 
@@ -291,6 +297,8 @@ class Data:
         *('model', 'buffer', 'rows', 'external', 'watched'),
         *('oMi', 'oMf', 'v', 'a', 'f', 'com', 'whole_com'),
         *('M', 'nle', 'g', 'tau', 'ddq', 'Minv', 'Jcom', 'Ag', 'hg'),
+        'jacobian_shape',
+        *('C', 'dtau_dq', 'dtau_dv', 'ddq_dq', 'ddq_dv'),
     )
 
     def __init__(self, model: Model, watch: str | None = None) -> None:
@@ -316,6 +324,7 @@ class Data:
         """Become the results in a buffer."""
         self.model, self.buffer = model, buffer
         nv = model.nv
+        self.jacobian_shape = 6, nv
         rows = self.buffer[at.HEADER : at.HEADER + (nv + 1) * at.STRIDE]
         self.rows = rows.reshape(nv + 1, at.STRIDE)
         views: dict[str, Array] = {}
@@ -325,6 +334,8 @@ class Data:
         self.M, self.Minv = views['M'], views['Minv']
         self.nle, self.g, self.tau, self.ddq = (views[x] for x in ('nle', 'g', 'tau', 'ddq'))
         self.Jcom, self.Ag, self.hg = views['Jcom'], views['Ag'], views['hg'].ravel()
+        self.C, self.dtau_dq, self.dtau_dv = views['C'], views['dtau_dq'], views['dtau_dv']
+        self.ddq_dq, self.ddq_dv = views['ddq_dq'], views['ddq_dv']
         self.external = views['external']
         self.watched: Watched | None = None
         if self.buffer[at.H_WATCHED] >= 0.0:

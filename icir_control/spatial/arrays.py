@@ -90,7 +90,7 @@ def filled(kernel: Callable[[Array, Array], None], argument: Array, *shape: int)
 
 def freeze(array: AnyArray) -> AnyArray:
     """Make an array read-only, in place, and return it."""
-    array.flags.writeable = False
+    array.setflags(write=False)
     return array
 
 

@@ -39,7 +39,8 @@ class SE3:
         For callers in a hurry; the arrays (and what they view) must not change any more.
         """
         self = cls.__new__(cls)
-        rotation.flags.writeable = translation.flags.writeable = False
+        rotation.setflags(False)  # type: ignore[call-arg]
+        translation.setflags(False)  # type: ignore[call-arg]
         self._rotation, self._translation = rotation, translation
         return self
 

@@ -167,11 +167,9 @@ def _accelerate(rows: np.ndarray, work: np.ndarray, k: int) -> float:
     return ddq
 
 
-@CheckedKernel
-def forward_dynamics(buffer: np.ndarray, q: np.ndarray, v: np.ndarray, tau: np.ndarray) -> int:
-    """Fill ddq; external forces lie in the buffer. Returns -k if row k has no inertia to move."""
-    if not (is_configuration(buffer, q) and is_velocity(buffer, v) and is_velocity(buffer, tau)):
-        return 1
+@inlined
+def fill_accelerations(buffer: np.ndarray, q: np.ndarray, v: np.ndarray, tau: np.ndarray) -> int:
+    """Fill ddq; return -k if row k has no inertia to move."""
     rows, coordinates = at.rows_of(buffer), take_coordinates(buffer, q)
     n = rows.shape[0]
     work = at.matrix_of(buffer, at.H_WORK, n, at.B_STRIDE)
@@ -193,3 +191,11 @@ def forward_dynamics(buffer: np.ndarray, q: np.ndarray, v: np.ndarray, tau: np.n
     for k in range(1, n):
         ddq[k - 1] = _accelerate(rows, work, k)
     return 0
+
+
+@CheckedKernel
+def forward_dynamics(buffer: np.ndarray, q: np.ndarray, v: np.ndarray, tau: np.ndarray) -> int:
+    """Fill ddq; external forces lie in the buffer. Returns -k if row k has no inertia to move."""
+    if not (is_configuration(buffer, q) and is_velocity(buffer, v) and is_velocity(buffer, tau)):
+        return 1
+    return fill_accelerations(buffer, q, v, tau)

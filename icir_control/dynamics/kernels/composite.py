@@ -119,15 +119,15 @@ def inverse_mass_matrix(buffer: np.ndarray, q: np.ndarray) -> int:
     nv = rows.shape[0] - 1
     L = at.matrix_of(buffer, at.H_FACTOR, nv, nv)
     L[:] = M
-    wrong = _factorize(rows, M, L)
+    wrong = factorize(rows, M, L)
     if wrong != 0:
         return wrong
-    _invert(rows, L, at.matrix_of(buffer, at.H_MINV, nv, nv))
+    invert(rows, L, at.matrix_of(buffer, at.H_MINV, nv, nv))
     return 0
 
 
 @inlined
-def _factorize(rows: np.ndarray, M: np.ndarray, L: np.ndarray) -> int:
+def factorize(rows: np.ndarray, M: np.ndarray, L: np.ndarray) -> int:
     """Turn M, which L holds, into L with M = L^T L; return -k if row k has no inertia.
 
     The factor keeps the zeros of the tree (Featherstone, table 6.3). The diagonal holds 1 / L_kk,
@@ -152,7 +152,7 @@ def _factorize(rows: np.ndarray, M: np.ndarray, L: np.ndarray) -> int:
 
 
 @inlined
-def _invert(rows: np.ndarray, L: np.ndarray, inverse: np.ndarray) -> None:
+def invert(rows: np.ndarray, L: np.ndarray, inverse: np.ndarray) -> None:
     """Write M^-1 = L^-1 L^-T, row by row.
 
     Row c of it solves L x = y with y = L^-T e_c, which is 1 / L_cc at c and 0 behind. What lies

@@ -48,7 +48,8 @@ H_COORDINATES = 25
 H_WIDTH = 26
 H_REFERENCE_ROWS = 27
 """The reference point is the origin of this row; 0 where it is constant."""
-HEADER = 32
+H_DTAU_DQ, H_DTAU_DV, H_DDQ_DQ, H_DDQ_DV, H_CORIOLIS, H_SLOPES = range(28, 34)
+HEADER = 40
 VECTOR = 8
 """How many numbers the widest vector registers hold."""
 
@@ -144,6 +145,18 @@ B_D = 63
 B_RATIO = 64
 B_ACCELERATION = 65
 B_STRIDE = 72
+
+# -- work of the derivatives, by row -----------------------------------------------------------
+D_MOMENTUM = 0
+"""Twice the Coriolis matrix of all beyond the row: momentum (6) and symmetric part (6)."""
+D_SYMMETRIC = 6
+D_TURN = 12
+"""How the column changes as what carries the row turns: v_carried x J (6)."""
+D_TURN_RATE = 18
+"""a_carried x J + v_carried x (v_carried x J) (6)."""
+D_RATE = 24
+"""The rate of the column (6)."""
+D_STRIDE = 32
 
 NEGLIGIBLE = 1e-13
 """An inertia is none that is smaller, relative to those around it: rounding leaves 1e-15."""

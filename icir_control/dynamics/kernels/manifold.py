@@ -6,7 +6,7 @@ floating joint moves along a screw, with a twist constant in the body.
 
 import numpy as np
 
-from icir_control.compiled import inlined
+from icir_control.compiled import inlined, kernel
 from icir_control.dynamics.kernels import layout as at
 from icir_control.dynamics.kernels.checked import CheckedKernel, is_configuration, is_velocity
 from icir_control.spatial.kernels.se3 import exp6, log6
@@ -27,7 +27,7 @@ def _normalize(quaternion: np.ndarray) -> None:
     quaternion /= np.sqrt(square)
 
 
-@inlined
+@kernel
 def advance(buffer: np.ndarray, q: np.ndarray, v: np.ndarray, out: np.ndarray) -> None:
     """Write where the constant velocity v leads from q in unit time; `out` may be q."""
     if buffer[at.H_HAS_QUATERNIONS] == 0.0:
@@ -69,7 +69,7 @@ def integrated(buffer: np.ndarray, q: np.ndarray, v: np.ndarray, out: np.ndarray
     return 0
 
 
-@inlined
+@kernel
 def _turn_between(q0: np.ndarray, q1: np.ndarray, out: np.ndarray) -> None:
     """Write q0^-1 q1, two quaternions."""
     back = np.empty(4)
