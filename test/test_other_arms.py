@@ -97,7 +97,7 @@ def test_an_arm_within_a_robot_runs_by_its_urdf_alone(ros_graph):
     ],
 )
 def test_any_serial_arm_runs_by_its_urdf_alone(ros_graph, urdf, options, base):
-    """Home is in the middle of the limits; there the tool is jogged, held softly and stopped."""
+    """Home is in the middle of the limits, no singularity; there the tool is jogged, held softly and stopped."""
     sim = ros_graph.run(
         [*ICIR_CONTROL, 'sim', '--model', str(urdf), '--viewer', 'none', *options]
         + ['--real-time-factor', '0'],
@@ -147,7 +147,7 @@ def test_any_serial_arm_runs_by_its_urdf_alone(ros_graph, urdf, options, base):
 @pytest.mark.parametrize(
     ('urdf', 'modes'),
     [
-        (DATA / 'six_axis.urdf', ['gravity', 'home', 'float', 'impedance', 'jog', 'hold']),
+        (DATA / 'six_axis.urdf', ['gravity', 'home', 'down', 'float', 'impedance', 'jog', 'hold']),
         (share_directory() / 'urdf' / 'gen3_7dof.urdf', None),
     ],
     ids=['any arm', 'one that ships'],
