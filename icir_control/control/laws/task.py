@@ -17,9 +17,15 @@ from icir_control.control.motion import (
     plan_pose_motion,
 )
 from icir_control.control.position_first import position_first
-from icir_control.errors import ConfigurationError, PositionLimitError, RefusedError
+from icir_control.errors import (
+    ConfigurationError,
+    PositionLimitError,
+    RefusedError,
+    SingularityError,
+)
 from icir_control.parameter import PER_JOINT, FloatArray, parameter
 from icir_control.spatial import SE3
+from icir_control.trajectory import JointTrajectory, stop
 
 
 class Task(Law):
@@ -84,9 +90,19 @@ class Task(Law):
         )
 
     def plan(self, start: Start) -> Plan:
-        """Go by the translation."""
+        """Go by the translation; without one come to rest, also at a singularity."""
         way = self.arm.T_world_base.rotation @ self.translation
-        return self.plan_pose(start, SE3(start.pose.rotation, start.pose.translation + way))
+        try:
+            return self.plan_pose(start, SE3(start.pose.rotation, start.pose.translation + way))
+        except SingularityError:
+            if way.any():
+                raise
+        halt = stop(start.q, start.v, self.duration)
+        return Plan(JointTrajectory(start.time, self.duration, halt), self.duration)
+
+    def plan_joints(self, start: Start, goal: FloatArray) -> Plan:
+        """Go to a posture."""
+        return plan_joint_motion(self.arm, start, goal, self.duration, self.profile)
 
     def plan_pose(self, start: Start, goal: SE3) -> Plan:
         """Go to a pose; with fewer than six joints to its position where no more is possible."""
