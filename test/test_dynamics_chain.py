@@ -127,3 +127,12 @@ def test_mujoco_has_the_same_arm_of_it(held):
 def test_a_locked_joint_that_there_is_not_is_refused():
     with pytest.raises(UnknownNameError, match="'thumb'.*finger_1"):
         load_urdf(HAND, locked={'thumb': 0.0})
+
+
+def test_a_velocity_limit_of_zero_is_none(caplog):
+    text = HAND.read_text().replace('effort="50" velocity="2"', 'effort="50" velocity="0"')
+    model = load_urdf(text)
+    limits = dict(zip(model.joint_names, model.velocity_limit, strict=True))
+    assert limits['elbow'] == np.inf
+    assert limits['roll'] == 3.0
+    assert "'elbow' has a velocity limit of 0" in caplog.text

@@ -81,8 +81,22 @@ def test_an_arm_within_a_robot_runs_by_its_urdf_alone(ros_graph):
     observer.spin_until(lambda: states.has_arrived() and poses.has_arrived())
     assert list(states.message.name) == ['swivel', 'shoulder', 'elbow', 'roll', 'bend', 'turn']
     assert poses.message.header.frame_id == 'stand'
-    sim.type('h')
-    sim.wait_for('(?m)^home$')
+
+    def press(keys: str, words: str) -> None:
+        start = len(sim.output)
+        sim.type(keys)
+        sim.wait_for(f'(?m)^{words}', start=start)
+
+    # The arm is stretched upwards, where no step of the tool is possible.
+    press('j', 'jog$')
+    press('z', 'joints may move there: choose one by 1 to 9')
+    press('9', 'there is no joint 9; the last is 6, turn')
+    press('3', 'joint 3 is elbow')
+    for key, sign in ('.', ''), (',', '-'):
+        goal = states.message.position[2] + np.radians(float(f'{sign}5'))
+        press(key, f'elbow moves by {sign}5 deg')
+        observer.spin_until(lambda goal=goal: abs(states.message.position[2] - goal) < 1e-4, 60.0)
+    press('h', 'home$')
     sim.type('q')
     assert sim.wait(3.0) == 0
 
@@ -147,7 +161,7 @@ def test_any_serial_arm_runs_by_its_urdf_alone(ros_graph, urdf, options, base):
 @pytest.mark.parametrize(
     ('urdf', 'modes'),
     [
-        (DATA / 'six_axis.urdf', ['gravity', 'home', 'float', 'impedance', 'jog', 'hold']),
+        (DATA / 'six_axis.urdf', ['gravity', 'home', 'down', 'float', 'impedance', 'jog', 'hold']),
         (share_directory() / 'urdf' / 'gen3_7dof.urdf', None),
     ],
     ids=['any arm', 'one that ships'],

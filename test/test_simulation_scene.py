@@ -48,21 +48,50 @@ def test_the_first_link_does_not_touch_what_stands_still():
     assert world.notes == ()
 
 
-def test_links_that_are_no_neighbours_do_touch_and_it_is_said():
-    world = World(
+def three_links(reach, radius=0.05, **options):
+    """Return a world in whose zero posture the balls of the first and the last link touch."""
+    return World(
         robot(
-            link('first', shape=shape('collision', 0.2)),
+            link('first', shape=shape('collision', radius)),
             link('middle'),
-            link('last', shape=shape('collision', 0.2)),
+            link('last', shape=shape('collision', radius)),
             joint('one', 'continuous', 'base', 'first', '0 0 1'),
             joint('two', 'continuous', 'first', 'middle', '0.1 0 0'),
-            joint('three', 'continuous', 'middle', 'last', '0.1 0 0'),
+            joint('three', 'continuous', 'middle', 'last', f'{reach} 0 0'),
         ),
         joint_names=('one', 'two', 'three'),
         end_effector_frame='last',
+        **options,
     )
+
+
+def test_links_that_are_no_neighbours_do_touch_and_it_is_said():
+    world = three_links(-0.05, initial_configuration=np.zeros(3))
     assert world.data.ncon == 1
-    assert world.notes == ('first and last touch in the initial configuration',)
+    (note,) = world.notes
+    assert note.startswith('first and last touch in the initial configuration')
+
+
+def test_a_robot_starts_next_to_zero_where_it_does_not_touch_itself():
+    """They touch within 75.5 deg of the second joint: cos(a) > 1 / 4."""
+    world = three_links(-0.05)
+    assert world.data.ncon == 0
+    angle = abs(np.remainder(world.position[1] + np.pi, 2 * np.pi) - np.pi)
+    assert np.arccos(0.25) < angle < np.arccos(0.25) + 0.4
+    assert 'first and last touch in the initial configuration; started at' in world.notes[0]
+    start = world.position
+    world.reset()
+    np.testing.assert_array_equal(world.position, start)
+    np.testing.assert_array_equal(three_links(-0.05).position, start)
+
+
+def test_links_that_overlap_whatever_the_joints_do_do_not_collide():
+    world = three_links(-0.05, 0.1)
+    np.testing.assert_array_equal(world.position, np.zeros(3))
+    assert world.data.ncon == 0
+    assert world.notes == (
+        'overlap in most postures, so that they do not collide: first and last',
+    )
 
 
 def test_visual_shapes_do_not_collide_and_weigh_nothing():

@@ -16,6 +16,13 @@ POSTURES = 32
 """In which an arm shows about the greatest inertia that it has."""
 
 
+WELL_CONDITIONED = 0.05
+"""Smallest singular value of the Jacobian in a posture that is far from singularities."""
+
+REST_SAMPLES, REST_RANGE = 400, 1.6
+"""Postures that are tried, and how far from the middle of the limits they are [rad or m]."""
+
+
 class Arm:
     """A fixed-base model with its base frame and end-effector frame.
 
@@ -131,6 +138,36 @@ class Arm:
         """(nv,) the middle between the position limits, 0 where one of them is missing."""
         limits = np.array([self.model.lower_position_limit, self.model.upper_position_limit])
         return np.where(np.isfinite(limits).all(axis=0), limits, 0.0).mean(axis=0)
+
+    @cached_property
+    def rest_posture(self) -> NDArray[np.float64]:
+        """(nv,) the middle of the limits, unless the tool is near a singularity there.
+
+        Then the best of some hundred postures, the same at every start: the largest product of
+        the smallest singular value and the distance to the limits. With fewer than six joints
+        those of the position alone count, too, as far as the joints can move it.
+        """
+        lower, upper = self.model.lower_position_limit, self.model.upper_position_limit
+        # Not far from the middle where a joint can turn round and round.
+        low, high = (
+            np.fmax(lower, self.middle - REST_RANGE),
+            np.fmin(upper, self.middle + REST_RANGE),
+        )
+        inner = np.random.default_rng(0).uniform(low, high, (REST_SAMPLES, self.nv))
+        postures = np.vstack([self.middle, inner])
+        both = (6,) if self.nv >= 6 else (6, 3)
+        values = np.array(
+            [
+                np.hstack([np.linalg.svd(self.jacobian(q)[:rows])[1] for rows in both])
+                for q in postures
+            ]
+        )
+        least = values[:, values.max(axis=0) > 1e-6].min(axis=1)
+        if least[0] > WELL_CONDITIONED:
+            return self.middle
+        width = np.maximum(high - low, 1e-9)
+        room = (np.minimum(postures - low, high - postures) / width).min(axis=1)
+        return postures[np.argmax(least * room)]
 
     def check_limits(
         self, what: str, q: NDArray[np.float64], start: NDArray[np.float64] | None = None

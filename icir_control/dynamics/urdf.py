@@ -200,6 +200,10 @@ def _add_joint(builder: ModelBuilder, joint: Any, default_effort: float | None) 
     effort = limit.effort if limit else None
     if not effort and default_effort is not None:
         effort = default_effort
+    velocity = limit.velocity if limit else None
+    if velocity == 0.0:
+        _log.warning('joint %r has a velocity limit of 0, which is taken for none', joint.name)
+        velocity = None
     lower, upper = _position_limits(joint)
     builder.add_joint(
         joint.name,
@@ -209,7 +213,7 @@ def _add_joint(builder: ModelBuilder, joint: Any, default_effort: float | None) 
         axis=joint.axis,
         lower=lower,
         upper=upper,
-        velocity=limit.velocity if limit else None,
+        velocity=velocity,
         effort=effort,
         actuated=False if joint.mimic is not None else None,
     )

@@ -12,6 +12,7 @@ from icir_control.errors import InvalidValueError, UnknownNameError
 from icir_control.simulation.joints import Joints
 from icir_control.simulation.plant import Plant, compile_plant
 from icir_control.simulation.scene import build_scene, settle_floor
+from icir_control.simulation.start import find_start
 from icir_control.simulation.urdf import read_urdf
 
 LONGEST_TIMESTEP = 0.02  # s
@@ -125,7 +126,8 @@ class SimulatedRobot:
             joint_names: All moving joints but those that are locked, in the order of every array.
             end_effector_frame: The link of the tool.
             timestep: Length of a step [s], a whole number of nanoseconds.
-            initial_configuration: (nv,) [rad or m]; by default zero, or the limit next to it.
+            initial_configuration: (nv,) [rad or m]; by default zero, or the limit next to it, or
+                the nearest posture found in which no links touch.
             plant: How the robot departs from its URDF; by default not at all.
             lossless: Whether damping and friction of the URDF are left out, so that there is no
                 other than the plant's.
@@ -153,7 +155,7 @@ class SimulatedRobot:
         self._joints = joints = Joints(self.joint_names, nominal)
         self.joint_damping, self.joint_friction = joints.damping, joints.friction
         self.armature, self.effort_limit = joints.armature, joints.effort_limit
-        self._initial = joints.configuration(initial_configuration)
+        self._initial = self._start(spec, nominal, initial_configuration)
         self.notes += settle_floor(spec, nominal, self._initial[joints.inverse])
         self.model = compile_plant(spec, self.plant, end_effector_frame, lossless=lossless)
         self._links = {name: self.model.body(name).id for name in description.links}
@@ -186,12 +188,35 @@ class SimulatedRobot:
         body = self._nominal_bodies[link or self.end_effector_frame]
         return self._nominal.frame_placement(self._joints.vector('q', q), body)
 
-    def _note_contacts(self, data: mujoco.MjData) -> None:
-        """Note which parts touch in the initial configuration."""
-        bodies = self.model.geom_bodyid
-        for contact in data.contact:
-            first, second = (self.model.body(bodies[geom]).name for geom in contact.geom)
-            self.notes += (f'{first} and {second} touch in the initial configuration',)
+    def _start(
+        self, spec: mujoco.MjSpec, nominal: mujoco.MjModel, given: ArrayLike | None
+    ) -> NDArray[np.float64]:
+        """Return the start (nv,); let links that overlap in most postures not collide.
+
+        Args:
+            spec: The scene.
+            nominal: The same, compiled.
+            given: (nv,) the start that the user wants; None for one without contact.
+        """
+        joints = self._joints
+        wanted = joints.configuration(given)
+        limits = joints.lower[joints.inverse], joints.upper[joints.inverse]
+        start, first, overlapping = find_start(nominal, wanted[joints.inverse], *limits)
+        start = wanted if given is not None else start[joints.order]
+        for one, other in sorted(overlapping):
+            spec.add_exclude(bodyname1=one, bodyname2=other)
+        if overlapping:
+            pairs = ', '.join(' and '.join(pair) for pair in sorted(overlapping))
+            self.notes += (f'overlap in most postures, so that they do not collide: {pairs}',)
+        if first:
+            pairs = ', '.join(' and '.join(pair) for pair in sorted(first))
+            moved = (start != wanted).any()
+            shown = ' '.join(f'{value:.3g}' for value in start)
+            where = (
+                f'started at {shown} (rad or m) instead' if moved else 'no other start is taken'
+            )
+            self.notes += (f'{pairs} touch in the initial configuration; {where}',)
+        return start
 
 
 def _nanoseconds(timestep: float) -> int:

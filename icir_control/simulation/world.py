@@ -138,7 +138,6 @@ class World(SimulatedRobot):
         self._cache_views()
         self._forces = ExternalForces(self.model, self.data)
         self.reset()
-        self._note_contacts(self.data)
 
     def _cache_views(self) -> None:
         """Keep what a step touches: an attribute of MuJoCo's structures costs a lookup in C++."""

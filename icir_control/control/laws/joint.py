@@ -24,7 +24,8 @@ class Joint(Law):
     target_deg: FloatArray = parameter(
         None,
         'deg',
-        'the posture; empty for the middle of the limits, 0 where there are none',
+        'the posture; empty for the middle of the limits, 0 where there are none, or where that '
+        'is near a singularity for a posture that is not',
         length=PER_JOINT,
         may_be_empty=True,
     )
@@ -37,12 +38,16 @@ class Joint(Law):
         Raises:
             ConfigurationError: A target outside the joint limits.
         """
-        target = np.radians(self.target_deg)
-        self.target = target if len(target) else self.arm.middle
         try:
-            self.arm.check_limits('target_deg', self.target)
+            if len(self.target_deg):
+                self.arm.check_limits('target_deg', np.radians(self.target_deg))
         except PositionLimitError as error:
             raise ConfigurationError(str(error)) from error
+
+    @property
+    def target(self) -> FloatArray:
+        """(nv,) the posture [rad or m]; late, because one that is not given takes some time."""
+        return np.radians(self.target_deg) if len(self.target_deg) else self.arm.rest_posture
 
     def plan(self, start: Start) -> Plan:
         """Go to the target."""

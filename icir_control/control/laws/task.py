@@ -1,5 +1,6 @@
 """Task space: the end effector along a straight path, by PD and computed torque."""
 
+from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
@@ -12,11 +13,19 @@ from icir_control.control.motion import (
     PROFILE,
     SINGULARITY_DAMPING,
     SINGULARITY_THRESHOLD,
+    plan_joint_motion,
     plan_pose_motion,
 )
-from icir_control.errors import ConfigurationError, PositionLimitError
+from icir_control.control.position_first import position_first
+from icir_control.errors import (
+    ConfigurationError,
+    PositionLimitError,
+    RefusedError,
+    SingularityError,
+)
 from icir_control.parameter import PER_JOINT, FloatArray, parameter
 from icir_control.spatial import SE3
+from icir_control.trajectory import JointTrajectory, stop
 
 
 class Task(Law):
@@ -81,15 +90,31 @@ class Task(Law):
         )
 
     def plan(self, start: Start) -> Plan:
-        """Go by the translation."""
+        """Go by the translation; without one come to rest, also at a singularity."""
         way = self.arm.T_world_base.rotation @ self.translation
-        return self.plan_pose(start, SE3(start.pose.rotation, start.pose.translation + way))
+        try:
+            return self.plan_pose(start, SE3(start.pose.rotation, start.pose.translation + way))
+        except SingularityError:
+            if way.any():
+                raise
+        halt = stop(start.q, start.v, self.duration)
+        return Plan(JointTrajectory(start.time, self.duration, halt), self.duration)
+
+    def plan_joints(self, start: Start, goal: FloatArray) -> Plan:
+        """Go to a posture."""
+        return plan_joint_motion(self.arm, start, goal, self.duration, self.profile)
 
     def plan_pose(self, start: Start, goal: SE3) -> Plan:
-        """Go to a pose."""
-        return plan_pose_motion(
-            self.arm, start, goal, self.duration, self.profile, self.following, self.path
-        )
+        """Go to a pose; with fewer than six joints to its position where no more is possible."""
+        arm, how = self.arm, (self.duration, self.profile)
+        try:
+            return plan_pose_motion(arm, start, goal, *how, self.following, self.path)
+        except RefusedError:
+            if arm.nv >= 6:
+                raise
+        plan = plan_joint_motion(arm, start, position_first(arm, goal, start.q), *how)
+        note = f'{arm.nv} joints bring the tool to the position, and turn it as far as they can'
+        return replace(plan, note='; '.join(filter(None, [note, plan.note])))
 
     @compiled
     def acceleration(self, tick: Tick) -> FloatArray:

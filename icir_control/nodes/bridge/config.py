@@ -39,8 +39,8 @@ class BridgeConfig:
     initial_configuration_deg: FloatArray = parameter(
         [],
         'deg',
-        'joint angles at the start and after a reset, none means zero, or the limit nearest to '
-        'it (taken over at a reset)',
+        'joint angles at the start and after a reset; none means zero, or the limit nearest to '
+        'it, or the nearest posture found in which no links touch (taken over at a reset)',
         length=PER_JOINT,
         may_be_empty=True,
     )
@@ -118,6 +118,8 @@ class BridgeConfig:
                 ' follows the wall clock; expected a number above 0'
             )
         model, start = self.model, self.initial_configuration
+        if start is None:
+            return
         limits = model.lower_position_limit, model.upper_position_limit
         for name, value, lower, upper in zip(model.joint_names, start, *limits, strict=True):
             if not lower <= value <= upper:
@@ -128,13 +130,10 @@ class BridgeConfig:
                 )
 
     @property
-    def initial_configuration(self) -> FloatArray:
-        """(nq,) where a start or a reset places the arm [rad or m]."""
+    def initial_configuration(self) -> FloatArray | None:
+        """(nq,) of a start or a reset [rad or m]; None leaves it to the world."""
         degrees = self.initial_configuration_deg
-        if len(degrees):
-            return np.deg2rad(degrees)
-        lower, upper = self.model.lower_position_limit, self.model.upper_position_limit
-        return np.clip(np.zeros(self.model.nq), lower, upper)
+        return np.deg2rad(degrees) if len(degrees) else None
 
     def updated(self, changes: Mapping[str, Any]) -> Self:
         """Return the configuration with some parameters changed, by full name, all or none.

@@ -32,6 +32,12 @@ COMMANDS = 'joint_commands'
 POSE_MODES = Parameter(
     'pose_modes', 'string_array', description='modes that take target poses', running=False
 )
+TRANSLATING_JOINTS = Parameter(
+    'translating_joints',
+    'string_array',
+    description='joints whose positions are lengths, not angles',
+    running=False,
+)
 
 _WAIT = 0.1  # s, longest time until a request to stop is noticed
 
@@ -224,4 +230,10 @@ def declare_config(parameters: Parameters, robot: Robot) -> ControllerConfig:
     parameters.declare(config.parameters, config.value, model.nv)
     pose_modes = [mode.name for mode in config.modes.values() if 'pose' in mode.law.accepts]
     parameters.declare({POSE_MODES.name: POSE_MODES}, lambda _: pose_modes, model.nv)
+    slides = [
+        one
+        for one, is_length in zip(model.joint_names, config.arm.translates, strict=True)
+        if is_length
+    ]
+    parameters.declare({TRANSLATING_JOINTS.name: TRANSLATING_JOINTS}, lambda _: slides, model.nv)
     return config

@@ -2,7 +2,7 @@
 
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,7 +22,7 @@ ANSWER_TIMEOUT = 2.0  # s until a request counts as lost
 _GRAPH_PERIOD = 0.2  # s between two looks at the graph
 _SEARCH_PERIOD = 0.05  # s, while there is no controller
 
-NAMES, POSE_NAMES = 'mode_names', 'pose_modes'
+NAMES, POSE_NAMES, LENGTHS = 'mode_names', 'pose_modes', 'translating_joints'
 MODES = 'modes'
 SPEED = 'speed_scale'
 SPEEDS = (0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 1.0)
@@ -41,6 +41,7 @@ class ControllerClient:
     Attributes:
         modes: The modes by key; None while no controller is known.
         running: Name of the running mode; empty while none is known.
+        translating: The joints whose positions are lengths.
     """
 
     def __init__(
@@ -61,6 +62,7 @@ class ControllerClient:
         """
         self.modes: Mapping[str, Mode] | None = None
         self.running = ''
+        self.translating: Sequence[str] = ()
         self._node = node
         self._on_modes = on_modes
         self._on_lost = on_lost
@@ -161,6 +163,7 @@ class ControllerClient:
         self._client(SetParameters, 'set_parameters')
         for mode in values[NAMES]:
             self._client(Trigger, f'{MODES}/{mode}')
+        self.translating = values[LENGTHS]
         self.modes = modes_of(values[NAMES], values[POSE_NAMES], values)
         self._on_modes(self.modes)
 
@@ -169,7 +172,7 @@ class ControllerClient:
         listed = await self._ask(ListParameters, 'list_parameters', prefixes=[MODES])
         if listed is None:
             return None
-        names = [NAMES, POSE_NAMES, *listed.result.names]
+        names = [NAMES, POSE_NAMES, LENGTHS, *listed.result.names]
         answer = await self._ask(GetParameters, 'get_parameters', names=names)
         if answer is None or len(answer.values) != len(names):  # they are not declared yet
             return None

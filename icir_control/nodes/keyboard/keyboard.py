@@ -12,7 +12,7 @@ from rich.console import Console
 
 from icir_control.nodes.keyboard import keys
 from icir_control.nodes.keyboard.client import ControllerClient
-from icir_control.nodes.keyboard.keys import CONTROLLER, Action, Jog, Jogger, Mode
+from icir_control.nodes.keyboard.keys import CONTROLLER, Action, Jog, Jogger, JointJog, Mode
 from icir_control.nodes.keyboard.terminal import Terminal
 from icir_control.nodes.process.run import join_graph
 from icir_control.nodes.process.stop_request import StopRequest
@@ -102,6 +102,8 @@ class Keyboard:
             self._print(f'there is no {CONTROLLER} as yet; q quits')
         elif isinstance(action, Jog):
             self._jog(action, modes)
+        elif isinstance(action, JointJog):
+            self._print(self._jogger.move_joint(action, self._client.translating))
         elif action is not None:
             self._actions[action]()
         else:
@@ -149,9 +151,15 @@ class Keyboard:
     def _show_outcome(self, status: DiagnosticStatus) -> None:
         """Print why a step of ours is refused."""
         values = {pair.key: pair.value for pair in status.values}
-        is_ours = values.get('stamp') in self._steps
-        if is_ours and values.get('outcome') == 'refused' and self._shows_refusals:
+        of_tool = values.get('stamp') in self._steps
+        if values.get('outcome') != 'refused' or not (
+            of_tool or values.get('request') == 'target joints'
+        ):
+            return
+        if self._shows_refusals:
             self._print(f'the step is refused: {status.message}')
+        if of_tool:
+            self._print('joints may move there: choose one by 1 to 9, move it by . and ,')
 
     def _print(self, text: str) -> None:
         self._console.print(text, markup=False, highlight=False, soft_wrap=True)

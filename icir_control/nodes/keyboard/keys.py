@@ -13,6 +13,7 @@ from rclpy.node import Node
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rich.table import Table
 from rich.text import Text
+from sensor_msgs.msg import JointState
 
 CONTROLLER = 'controller'
 """The controller's name, relative to the keyboard's namespace."""
@@ -49,6 +50,19 @@ class Jog:
 
 
 @dataclass(frozen=True)
+class JointJog:
+    """One step of a joint, or the choice of the joint that steps.
+
+    Attributes:
+        number: The joint from now on, counted from 0; None for a step.
+        sign: 1 or -1, of a step.
+    """
+
+    number: int | None
+    sign: int = 0
+
+
+@dataclass(frozen=True)
 class Row:
     """Keys that belong together, one line of the table.
 
@@ -58,7 +72,7 @@ class Row:
     """
 
     text: str
-    keys: Mapping[str, Action | Jog]
+    keys: Mapping[str, Action | Jog | JointJog]
 
 
 def _axis_row(axis: int, text: str, forward: str) -> Row:
@@ -72,6 +86,8 @@ ROWS = (
     _axis_row(3, 'tool about x (roll)', 'r'),
     _axis_row(4, 'tool about y (pitch)', 'p'),
     _axis_row(5, 'tool about z (yaw)', 'w'),
+    Row('choose a joint', {str(i + 1): JointJog(i) for i in range(9)}),
+    Row('move that joint, forth and back', {'.': JointJog(None, 1), ',': JointJog(None, -1)}),
     Row('jog in the axes of the base or of the tool', {'t': Action.AXES}),
     Row('smaller, larger steps', {'[': Action.FINER, ']': Action.COARSER}),
     Row('slower, faster motions', {'-': Action.SLOWER, '+': Action.FASTER}),
@@ -177,7 +193,7 @@ _NEWEST = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
 
 
 class Jogger:
-    """Publishes a target pose one step from the newest reference pose.
+    """Publishes a target one step from the newest reference, of the tool or of a joint.
 
     No compiled function is used, so that the first step takes no longer than the others.
     """
@@ -189,6 +205,8 @@ class Jogger:
             node: The node to publish through.
         """
         self._reference: PoseStamped | None = None
+        self._joints: JointState | None = None
+        self._joint = 0
         self._clock = node.get_clock()
         self._step = _FIRST
         self._in_tool_axes = False
@@ -196,10 +214,14 @@ class Jogger:
         node.create_subscription(
             PoseStamped, f'{CONTROLLER}/reference_pose', self._take_reference, _NEWEST
         )
+        self._joint_targets = node.create_publisher(JointState, f'{CONTROLLER}/target_joints', 1)
+        node.create_subscription(
+            JointState, f'{CONTROLLER}/joint_reference', self._take_joints, _NEWEST
+        )
 
     def forget(self) -> None:
         """Forget the reference of a controller that has ended."""
-        self._reference = None
+        self._reference = self._joints = None
 
     def move(self, jog: Jog) -> tuple[str, str]:
         """Request one step.
@@ -223,6 +245,30 @@ class Jogger:
         stamp = target.header.stamp
         return f'{stamp.sec}.{stamp.nanosec:09d}', f'the tool {how} ({self.axes} axes)'
 
+    def move_joint(self, jog: JointJog, translating: Collection[str]) -> str:
+        """Choose a joint, or request one step of it; return which it was, a sentence.
+
+        Args:
+            jog: The choice or the step.
+            translating: The joints whose positions are lengths.
+        """
+        if self._joints is None:
+            return 'no joint reference has arrived yet'
+        names = list(self._joints.name)
+        number = self._joint if jog.number is None else jog.number
+        if number >= len(names):
+            return f'there is no joint {number + 1}; the last is {len(names)}, {names[-1]}'
+        self._joint, name = number, names[number]
+        if jog.number is not None:
+            return f'joint {number + 1} is {name}; . and , move it'
+        metres, degrees = STEPS[self._step]
+        is_length = name in translating
+        target = JointState(name=names, position=self._joints.position[:])
+        target.position[number] += jog.sign * (metres if is_length else np.radians(degrees))
+        self._joint_targets.publish(target)
+        size = f'{1e3 * metres:g} mm' if is_length else f'{degrees:g} deg'
+        return f'{name} moves by {"-" * (jog.sign < 0)}{size}'
+
     def change_axes(self) -> str:
         """Change between the axes of the base and of the tool; return which it is now."""
         self._in_tool_axes = not self._in_tool_axes
@@ -242,6 +288,9 @@ class Jogger:
     def axes(self) -> str:
         """Whose axes steps are in: `base` or `tool`."""
         return 'tool' if self._in_tool_axes else 'base'
+
+    def _take_joints(self, message: JointState) -> None:
+        self._joints = message
 
     def _take_reference(self, message: PoseStamped) -> None:
         self._reference = message

@@ -1,0 +1,87 @@
+"""Any arm: a home that is no singularity; fewer than six joints bring the tool to a position."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from icir_control.control import Controller, ControllerConfig
+from icir_control.control.arm import WELL_CONDITIONED, Arm
+from icir_control.control.position_first import position_first
+from icir_control.dynamics import KinematicTree, load_urdf
+from icir_control.errors import OutOfReachError
+from icir_control.nodes.parameters import shipped_parameters
+from icir_control.parameter import replaced
+from icir_control.spatial import SE3, exp3, log3
+
+HAND = Path(__file__).resolve().parent / 'data' / 'arm_with_hand.urdf'
+
+
+def arm_without(*locked):
+    chain = KinematicTree(HAND).chain(end_effector_frame='hand', locked=dict.fromkeys(locked, 0.2))
+    return Arm(load_urdf(HAND, locked=chain.held, default_effort=80.0), 'floor', 'hand')
+
+
+LESS = [
+    ('turn',),
+    ('turn', 'bend'),
+    ('turn', 'bend', 'roll'),
+    ('turn', 'bend', 'roll', 'swivel'),
+]
+
+
+@pytest.mark.parametrize('locked', [(), *LESS])
+def test_home_is_no_singularity_where_the_middle_of_the_limits_is_one(locked):
+    """The arm is stretched upwards there. Two joints in a plane reach a plane."""
+    arm = arm_without(*locked)
+    rows, rank = (6, 6) if arm.nv == 6 else (3, min(arm.nv, 3))
+
+    def least(q):
+        return np.linalg.svd(arm.jacobian(q)[:rows], compute_uv=False)[rank - 1]
+
+    q = arm.rest_posture
+    assert least(q) > WELL_CONDITIONED
+    assert (arm.model.lower_position_limit < q).all()
+    assert (q < arm.model.upper_position_limit).all()
+    np.testing.assert_array_equal(q, arm_without(*locked).rest_posture)
+
+
+@pytest.mark.parametrize('locked', LESS)
+def test_the_position_comes_first_and_the_rotation_as_near_as_that_allows(locked):
+    """No motion of the joints that leaves the position turns the tool nearer to the goal."""
+    arm = arm_without(*locked)
+    start, rng = arm.rest_posture, np.random.default_rng(3)
+    near = arm.placement(start + rng.uniform(-0.1, 0.1, arm.nv))
+    goal = SE3(near.rotation @ exp3(rng.uniform(-0.1, 0.1, 3)), near.translation)
+    q = position_first(arm, goal, start)
+    np.testing.assert_allclose(arm.placement(q).translation, goal.translation, rtol=0, atol=1e-8)
+    _, values, directions = np.linalg.svd(arm.jacobian(q)[:3])
+    for direction in directions[np.sum(values > 1e-6) :]:
+        angles = [
+            np.linalg.norm(log3(arm.placement(q + step * direction).rotation.T @ goal.rotation))
+            for step in (-1e-4, 1e-4)
+        ]
+        assert abs(angles[1] - angles[0]) / 2e-4 < 1e-3
+
+
+def test_a_position_out_of_reach_is_refused():
+    arm = arm_without('turn', 'bend', 'roll')
+    goal = SE3(np.eye(3), np.array([0.0, 0.0, 3.0]))
+    with pytest.raises(OutOfReachError):
+        position_first(arm, goal, arm.rest_posture)
+
+
+@pytest.mark.parametrize('locked', LESS[:3])
+def test_arms_with_fewer_joints_take_jog_steps(locked):
+    arm = arm_without(*locked)
+    parameters = replaced({}, shipped_parameters('any', 'controller'))
+    frames = {'base_frame': 'floor', 'end_effector_frame': 'hand'}
+    config = ControllerConfig.from_parameters(replaced(parameters, frames), arm.model)
+    controller, v = Controller(arm.model, config), np.zeros(arm.nv)
+    start = arm.rest_posture
+    controller.restart(0.0, start, v)
+    controller.select('jog')
+    for axis in np.eye(3):
+        pose = arm.placement(start)
+        controller.set_target_pose(SE3(pose.rotation, pose.translation + 0.01 * axis))
+    assert controller.mode == 'jog'
