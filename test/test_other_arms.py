@@ -95,7 +95,14 @@ def test_an_arm_within_a_robot_runs_by_its_urdf_alone(ros_graph):
     for key, sign in ('.', ''), (',', '-'):
         goal = states.message.position[2] + np.radians(float(f'{sign}5'))
         press(key, f'elbow moves by {sign}5 deg')
-        observer.spin_until(lambda goal=goal: abs(states.message.position[2] - goal) < 1e-4, 60.0)
+        # A step begins at the newest reference, which is to be at rest.
+        observer.spin_until(
+            lambda goal=goal: (
+                abs(states.message.position[2] - goal) < 1e-4
+                and np.abs(states.message.velocity).max() < 1e-9
+            )
+        )
+        observer.settle()
     press('h', 'home$')
     sim.type('q')
     assert sim.wait(3.0) == 0
