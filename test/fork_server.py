@@ -157,9 +157,8 @@ def serve(connection: socket.socket) -> dict:
         if connection.fileno() not in ready:
             continue
         content, descriptors, _, _ = socket.recv_fds(connection, _LONGEST, 3)
-        if (
-            not content
-        ):  # the client has ended: its nodes would run, and load the machine, for ever
+        if not content:
+            # The client has ended: its nodes would run, and load the machine, for ever.
             for pid in children:
                 os.kill(pid, signal.SIGKILL)
             os._exit(0)

@@ -29,6 +29,9 @@ class Planner:
             JointTrajectory, 'controller/joint_trajectory', 1
         )
         self.observer.spin_until(self._publisher.get_subscription_count)
+        # Before its first state the controller refuses them all.
+        session.controller.wait_for('new start at')
+        self.observer.settle()
 
     def send(self, points, names=NAMES, stamp=0.0):
         message = JointTrajectory(joint_names=list(names))
