@@ -63,3 +63,13 @@ def ros_graph(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator['RosG
     monkeypatch.setenv('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
     with RosGraph(tmp_path / 'ros_logs') as graph:
         yield graph
+
+
+@pytest.fixture(autouse=True)
+def signals_as_before():
+    """A node that ends in this process ignores signals from then on; the next children would."""
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    before = [signal.getsignal(number) for number in numbers]
+    yield
+    for number, handler in zip(numbers, before, strict=True):
+        signal.signal(number, handler)

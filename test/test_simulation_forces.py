@@ -127,11 +127,11 @@ def test_a_push_on_the_base_moves_nothing():
     np.testing.assert_array_equal(world.data.qacc, quiet.data.qacc)
 
 
-@pytest.mark.parametrize('link', ['', 'elbow', 'joint_1', 'world', 'payload', 'floor'])
+@pytest.mark.parametrize('link', ['', 'elbow', 'joint_1', 'payload', 'floor'])
 def test_an_unknown_link_is_named_with_the_known_ones(link):
     world = gen3(plant=Plant(payload_mass=1.0))
     for act in (lambda: world.push(link, WRENCH), lambda: world.clear_push(link)):
-        with pytest.raises(UnknownNameError, match=f'link {link!r}; valid: base_link, shoulder'):
+        with pytest.raises(UnknownNameError, match=f'link {link!r}; valid: world, base_link'):
             act()
 
 

@@ -89,6 +89,30 @@ def test_small_products(seed):
     assert_close(filled(kernels.mat_mat_t, left, across, shape=(m, n)), left @ right)
 
 
+@holds_for(seed=seeds)
+def test_cholesky(seed):
+    rng = np.random.default_rng(seed)
+    n = rng.integers(1, 8)
+    root = rng.standard_normal((n, n))
+    A, x = root @ root.T + np.eye(n), rng.standard_normal(n)
+    L, solution = A.copy(), x.copy()
+    assert kernels.cholesky(L)
+    assert_close(np.tril(L), np.linalg.cholesky(A))
+    kernels.cholesky_solve(L, solution)
+    assert_close(A @ solution, x)
+    assert not kernels.cholesky(-A)
+
+
+@holds_for(R=rotations, other=rotation_vectors)
+def test_pose_error(R, other):
+    way = np.array([0.3, -0.2, 0.5])
+    pose = np.vstack([R, other])
+    goal = np.vstack([R @ spatial.exp3(other), other + R @ way])
+    error = kernels.pose_error(pose, goal)
+    assert_close(error[:3], way)
+    assert_close(spatial.exp3(error[3:]), spatial.exp3(other))
+
+
 def test_every_kernel_is_called_here():
     text = Path(__file__).read_text(encoding='utf-8')
     called = set(re.findall(r"kernels\.(\w+)|'(\w+)'", text))
