@@ -254,7 +254,7 @@ def test_a_collada_file_in_millimetres_is_brought_to_metres(tmp_path, monkeypatc
     [
         ('package://parts/meshes/part.stl', 'no such file, neither above the URDF nor on AMENT_'),
         ('broken.dae', 'XML Parsing Error'),
-        ('part.xyzzy', 'NotImplementedError'),
+        ('part.xyzzy', 'no mesh format that is known; valid: '),
         ('lost.stl', 'no such file'),
         ('', 'no such file'),
     ],

@@ -72,6 +72,9 @@ def _read(path: Path) -> tuple[Any, str]:
     """Return a mesh in metres, all parts in one, and the colour of its largest part."""
     import trimesh  # late: it takes 0.7 s
 
+    formats = sorted(trimesh.available_formats())
+    if path.suffix.lower().lstrip('.') not in formats:
+        raise ValueError(f'no mesh format that is known; valid: {", ".join(formats)}')
     try:
         scene: Any = trimesh.load_scene(path)
         if scene.units is not None:
