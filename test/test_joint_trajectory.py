@@ -28,10 +28,9 @@ class Planner:
         self._publisher = self.observer.create_publisher(
             JointTrajectory, 'controller/joint_trajectory', 1
         )
-        self.observer.spin_until(self._publisher.get_subscription_count)
-        # Before its first state the controller refuses them all.
-        session.controller.wait_for('new start at')
-        self.observer.settle()
+        # Both sides have found each other, and the controller has a state, once it accepts one
+        # without points.
+        self.observer.spin_until(self._stops, what='a controller that accepts trajectories')
 
     def send(self, points, names=NAMES, stamp=0.0):
         message = JointTrajectory(joint_names=list(names))
@@ -49,18 +48,25 @@ class Planner:
         self.heard.clear()
         self._publisher.publish(message)
 
+    def _stops(self):
+        self.send([])
+        self.observer.settle()
+        return self._outcomes('accepted')
+
+    def _outcomes(self, wanted):
+        wanted = {'request': 'joint trajectory', 'outcome': wanted}.items()
+        return [status for status in self.heard if wanted <= pairs(status)]
+
     def outcome(self, wanted):
         """Wait for an outcome of a trajectory; its values."""
 
-        def found():
-            return [
-                status
-                for status in self.heard
-                if {'request': 'joint trajectory', 'outcome': wanted}.items() <= pairs(status)
-            ]
+        def decided():
+            return self._outcomes(wanted) or self._outcomes('refused')
 
-        self.observer.spin_until(found, what=wanted)
-        return found()[0], dict(pairs(found()[0]))
+        self.observer.spin_until(decided, what=wanted)
+        values = dict(pairs(decided()[0]))
+        assert values['outcome'] == wanted, values
+        return decided()[0], values
 
 
 def pairs(status):
