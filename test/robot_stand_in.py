@@ -20,7 +20,7 @@ from std_msgs.msg import Float64MultiArray
 
 PERIOD_NS = 1_000_000
 PACE = 1e-3  # s of wall time in a period, at least
-PATIENCE = 0.05  # s of wall time that a period lasts at most on a busy machine
+PATIENCE = 1.0  # s of wall time that a period lasts at most on a busy machine
 LATENCY = 2  # periods from a command to its effect
 LOST = 0.01
 POSITION_NOISE, VELOCITY_NOISE = 1e-4, 1e-2

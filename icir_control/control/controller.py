@@ -203,6 +203,8 @@ class Controller(Readout):
             engine.tick()
         if engine.alarmed:
             self._brake()
+        elif engine.contact_changed:
+            self._report_contact()
         return self.torque
 
     def _check_gains(self) -> None:
@@ -214,6 +216,15 @@ class Controller(Readout):
             words = f'mode {self.mode} has ended, the arm is only held up: {error}'
             self._events.append(Event('error', words, self.mode, error))
             self._rest()
+
+    def _report_contact(self) -> None:
+        """Say that the arm touches something, or no more."""
+        engine = self._engine
+        engine.contact_changed = False
+        touch = engine.contact
+        words = f'contact: {touch}; the path waits' if touch else 'no contact; the path goes on'
+        level = 'warning' if touch else 'info'
+        self._events.append(Event(level, f'{self.mode}: {words}', self.mode))
 
     def _brake(self) -> None:
         """Say once why the arm is braked; hold it as soon as it is slow."""

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from icir_control.compiled import JIT_DISABLED, machine_code
 from icir_control.control.config import ControllerConfig
+from icir_control.control.kernels.contact import FREE
 from icir_control.control.kernels.memory import (
     ACTUATE,
     ADVANCE,
@@ -60,6 +61,7 @@ class Engine:
         alarmed: Whether the watchdog has raised an alarm: the arm is braked instead of controlled
             until `clear_alarm`.
         has_new_period: Whether the control period has become known, or another one.
+        contact_changed: Whether a contact has begun or ended; who has read it sets it back.
     """
 
     def __init__(self, config: ControllerConfig) -> None:
@@ -81,7 +83,7 @@ class Engine:
         self._wrench_until = np.inf
         self._looks_beyond = False
         self._segments: deque[JointTrajectory] = deque()
-        self.alarmed = self.has_new_period = False
+        self.alarmed = self.has_new_period = self.contact_changed = False
 
     # --- Before and during a tick ---------------------------------------------------------
 
@@ -128,6 +130,7 @@ class Engine:
         memory.disturbance[:] = memory.compensation[:] = memory.disturbance_at_rest[:] = 0.0
         forget_weight(memory)
         memory.disturbance_mean[:] = memory.disturbance_side[:] = 0.0
+        memory.residual[:] = memory.residual_mean[:] = 0.0
         memory.observer_trust[:] = 1.0
         memory.euler_share = 1.0 if self.config.values.integration == 'euler' else 0.0
         memory.euler_variance, memory.euler_noise = 1.0, 0.0
@@ -159,15 +162,15 @@ class Engine:
             self._ramp()
         if self._segments:
             self._go_on()
+        failed = 0
         if self.alarmed:
-            self._workspace.run(BRAKE)
+            failed = self._workspace.run(BRAKE)
         elif self._in_python is None:
             try:
                 failed = self._workspace.run(TICK)
             except Exception:  # of the compiled law; always guarded, a tick would cost 1 us more
                 with guarded(type(self._law), 'acceleration'):
                     raise
-            self.alarmed = failed == 2
             if failed == 1:
                 with guarded(type(self._law), 'acceleration'):
                     self._refuse(np.asarray(type(self._law).acceleration(self._law, self._tick)))
@@ -180,7 +183,9 @@ class Engine:
             if answer.shape != ddq.shape or not np.isfinite(answer).all():
                 self._refuse(answer)
             ddq[:] = answer
-            self.alarmed = self._workspace.run(ACTUATE) == 2
+            failed = self._workspace.run(ACTUATE)
+        if failed:
+            self.alarmed, self.contact_changed = failed == 2, failed == 3
         self._answered = True
 
     @property
@@ -201,6 +206,16 @@ class Engine:
             excess = np.abs(self.tick_record.position_reference - self.q)
             bound = f'{memory.largest_error:g} rad or m away from its reference'
         return f'joint {model.joint_names[int(np.argmax(excess))]} was beyond {bound}'
+
+    @property
+    def contact(self) -> str:
+        """What the arm touches, in words; empty where it moves freely."""
+        memory = self.memory
+        if memory.contact == FREE:
+            return ''
+        torque = memory.residual - memory.residual_mean
+        i = int(np.argmax(np.abs(torque)))
+        return f'{self.arm.model.joint_names[i]} feels {torque[i]:.3g} N m or N too much'
 
     @property
     def nearly_at_rest(self) -> bool:
@@ -263,6 +278,7 @@ class Engine:
             find_weight(self._workspace)
         memory.tracks = tracks
         self._workspace.install_path(plan.path)
+        self._workspace.forget_contact()
         self._segments = deque(plan.then)
         memory.joints_follow = memory.tracks and memory.path == POSE_PATH
         named = type(law).acceleration.__code__.co_names
@@ -316,6 +332,8 @@ class Engine:
         memory.torque_rate_limit[:] = self.config.torque_rate_limit
         memory.speed_scale = values.speed_scale
         memory.position_margin = values.limits.position_margin
+        memory.contact_torque = values.contact.torque
+        memory.largest_friction = values.contact.friction
         watchdog = values.watchdog
         memory.largest_speed, memory.largest_error = watchdog.speed, watchdog.error
         memory.beyond_time, memory.saturation_time = watchdog.time, watchdog.saturation_time

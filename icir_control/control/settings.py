@@ -110,6 +110,27 @@ class Observer:
 
 
 @dataclass(frozen=True)
+class Contact:
+    """Of what a moving arm touches: its path waits there. It is the observer that feels it."""
+
+    torque: float = parameter(
+        2.0,
+        'N m, N',
+        'of a joint, which comes faster than the model errs: then the arm touches something, and '
+        'its path waits, pressing with no more; 0 for never',
+        lower=0.0,
+        upper=1e4,
+    )
+    friction: float = parameter(
+        2.5,
+        'N m, N',
+        'by which dry friction may change where a joint starts or reverses, beside it',
+        lower=0.0,
+        upper=1e4,
+    )
+
+
+@dataclass(frozen=True)
 class Watchdog:
     """Of the arm's motion: past one of these the arm is braked to a stop and held."""
 
@@ -197,6 +218,7 @@ class ControllerParameters:
     )
     limits: Limits = group(Limits)
     observer: Observer = group(Observer)
+    contact: Contact = group(Contact)
     watchdog: Watchdog = group(Watchdog)
     predictor: Predictor = group(Predictor)
 

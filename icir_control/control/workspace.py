@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from icir_control.compiled import JIT_DISABLED, bound, machine_code
+from icir_control.control.kernels.contact import FREE
 from icir_control.control.kernels.follow import follow_pose_path, place_joint_path
 from icir_control.control.kernels.memory import (
     JOINT_PATH,
@@ -118,6 +119,7 @@ class Workspace:
         memory.lower_position_limit[:] = model.lower_position_limit
         memory.upper_position_limit[:] = model.upper_position_limit
         memory.acceleration_limit[:] = memory.torque_rate_limit[:] = np.inf
+        self.forget_contact()
         memory.singular_direction[:] = memory.reference_direction[:] = 1.0 / np.sqrt(6.0)
         memory.speed_scale = memory.path_rate = memory.effort_share = 1.0
         tick.period = 1e-3
@@ -189,6 +191,13 @@ class Workspace:
             memory.path = POSE_PATH
             memory.pose_start[:] = as_pose(path.start)
             memory.pose_coefficients[:] = path.coefficients
+
+    def forget_contact(self) -> None:
+        """Let a new motion begin as if the arm touched nothing."""
+        memory = self.memory
+        memory.contact, memory.contact_changed, memory.rate_limit = FREE, 0, np.inf
+        memory.off_joint_path[:] = memory.off_path_rate[:] = 0.0
+        memory.residual_mean[:] = memory.residual
 
     def install_following(self, following: Following) -> None:
         """Take how the joints follow a pose path."""

@@ -30,7 +30,8 @@ from icir_control.nodes.transport.endpoints import JointStateSubscription
 
 STATE_COLUMNS = ('position', 'velocity', 'effort')
 
-_PROGRESS_TIMEOUT = 150.0  # s of wall time without a new state; both nodes may have to compile
+_PROGRESS_TIMEOUT = 150.0  # s of wall time without a new state
+_START_TIMEOUT = 900.0  # s of wall time until the second state: both nodes may have to compile
 _MOST_RUNS = 4
 _SHOWN_LINES = 15  # of the nodes' output, where a run has failed
 _DOMAINS = range(1, 101)
@@ -156,8 +157,9 @@ def _record_once(
                 if stop:
                     raise KeyboardInterrupt
                 show_time(recorder.time)
-                if time.monotonic() - max(begin, recorder.last_arrival) > _PROGRESS_TIMEOUT:
-                    raise RunError(f'no new state for {_PROGRESS_TIMEOUT:g} s')
+                longest = _PROGRESS_TIMEOUT if recorder.time > 0.0 else _START_TIMEOUT
+                if time.monotonic() - max(begin, recorder.last_arrival) > longest:
+                    raise RunError(f'no new state for {longest:g} s')
 
         try:
             children.start(BRIDGE, 'bridge', ros_arguments(BRIDGE, robot, _BRIDGE_PARAMETERS))

@@ -6,6 +6,7 @@ Both rest on the plant's own step, v' = v + h M^-1 (tau - nle + d), q' = q + h v
 import numpy as np
 
 from icir_control.compiled import kernel, part
+from icir_control.control.kernels.contact import FREE, contact_share, decide_contact
 from icir_control.control.kernels.linear import (
     cholesky,
     cholesky_solve,
@@ -89,15 +90,18 @@ def observe(memory: Struct, tick: Struct) -> None:
         clear(at_rest)
         clear(memory.load)
         memory.weight_share = 0.0
-    fastest = 0.0
+    fastest, touch = 0.0, 0.0
     for i in range(v.shape[0]):
         excess = compensation[i] - r[i]
         if memory.observing and gain > 0.0:
+            unexplained = _unexplained(memory, v, h, i)
+            touch = max(touch, contact_share(memory, tick, unexplained, i))
+        if memory.observing and gain > 0.0 and memory.contact == FREE:
             # What is not cancelled is no part of the loop.
             stable = min(gain, rate[i] * shown[i]) if memory.tracks else gain
             quiet = h * ESTIMATE_NOISE**2 / (max(memory.velocity_noise[i], 0.0) + 1e-30)
             share = min(trust[i] * min(stable, quiet) * h, 1.0)
-            r[i] += share * (_unexplained(memory, v, h, i) - r[i])
+            r[i] += share * (unexplained - r[i])
             r[i] = min(max(r[i], -LARGEST_SHARE * limit[i]), LARGEST_SHARE * limit[i])
             _back_off(memory, i, h)
         if memory.tracks and gain > 0.0:
@@ -105,6 +109,7 @@ def observe(memory: Struct, tick: Struct) -> None:
         else:
             compensation[i] += fade * (at_rest[i] + memory.weight[i] - compensation[i])
         fastest = max(fastest, abs(v[i]))
+    decide_contact(memory, tick, touch)
     if memory.tracks and fastest <= REST_SPEED:
         copy(compensation, at_rest)
         copy(tick.q, memory.rest_position)

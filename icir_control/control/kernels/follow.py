@@ -24,6 +24,9 @@ RATE_SLOPE = 5.0
 FULL_SPEED = 0.95
 """Share of the speed limits that a path may ask for before it is slowed down."""
 
+SMALL_LOAD = 0.02
+"""Share of the speed limits that never slows a path down: one that stands could not go on."""
+
 RETURN_RATE = 30.0
 """[1/s] At which the joints come back to a path that they had to leave."""
 
@@ -36,8 +39,9 @@ REACH = 0.05
 
 @kernel
 def ramp_rate(memory: Struct, wanted: float, period: float) -> None:
-    """Bring the speed along the path towards a wanted share of its own."""
+    """Bring the speed along the path towards a wanted share of its own; a contact limits it."""
     slope = RATE_SLOPE * period
+    wanted = min(wanted, memory.rate_limit)
     memory.path_rate += min(max(wanted - memory.path_rate, -slope), slope)
 
 
@@ -194,9 +198,9 @@ def _adapt_rate(memory: Struct, tick: Struct) -> None:
         speed = abs(q_after[i] - q[i]) / tick.period
         load = max(load, speed / (FULL_SPEED * speed_limit[i]))
     wanted = memory.speed_scale
-    if load > memory.path_rate:
+    if load > max(abs(memory.path_rate), SMALL_LOAD):
         # At its full speed the path would ask for load / rate of what the joints can do.
-        wanted = min(wanted, memory.path_rate / load)
+        wanted = min(wanted, abs(memory.path_rate) / load)
     if memory.limited:
         off = memory.off_path / WAITING_DISTANCE
         wanted /= 1.0 + off * off

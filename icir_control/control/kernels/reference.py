@@ -13,6 +13,7 @@ acceleration of the period, a_k = (v_{k+1} - v_k) / h. `euler_share` blends the 
 import numpy as np
 
 from icir_control.compiled import part
+from icir_control.control.kernels.contact import TOUCHED, come_back, wait_here
 from icir_control.control.kernels.follow import follow, place, ramp_rate
 from icir_control.control.kernels.linear import copy
 from icir_control.control.kernels.memory import JOINT_PATH, NO_PATH, POSE_PATH
@@ -52,6 +53,8 @@ def advance_reference(dynamics: np.ndarray, memory: Struct, tick: Struct) -> Non
 @part
 def _look_ahead(dynamics: np.ndarray, memory: Struct, tick: Struct) -> None:
     """Find the joint positions one period after the present reference."""
+    if memory.contact == TOUCHED:
+        wait_here(memory, tick)
     memory.path_time_now = memory.path_time
     memory.rate_now = memory.path_rate
     if memory.path == POSE_PATH:
@@ -61,6 +64,7 @@ def _look_ahead(dynamics: np.ndarray, memory: Struct, tick: Struct) -> None:
         ramp_rate(memory, memory.speed_scale, tick.period)
         coefficients, duration = memory.joint_coefficients, memory.duration
         polynomial_at(coefficients, duration, memory.path_time, memory.q_after)
+        come_back(memory, tick.period)
 
 
 @part
@@ -101,6 +105,7 @@ def _derivatives(memory: Struct, tick: Struct) -> None:
         for i in range(n):
             v[i] *= memory.rate_now
             a[i] = (memory.path_rate * after[i] - v[i]) / h
+            v[i] += memory.off_path_rate[i]
     else:
         q_before, q_after = memory.q_before, memory.q_after
         for i in range(n):

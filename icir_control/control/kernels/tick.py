@@ -217,7 +217,7 @@ def run(dynamics: np.ndarray, memory: Struct, tick: Struct) -> int:
 
     Returns:
         1 where the law's answer is not one finite number for each joint; there is no torque then.
-        2 while the alarm is raised.
+        2 while the alarm is raised; 3 where a contact has begun or ended.
     """
     operation, failed = memory.operation, 0
     # A tick prepares itself, unless that was done to plan from the state that it answers.
@@ -254,6 +254,9 @@ def run(dynamics: np.ndarray, memory: Struct, tick: Struct) -> int:
         memory.prepared = 0
     if memory.alarm != CALM:
         failed = 2
+    elif failed == 0 and memory.contact_changed and operation in (TICK, ACTUATE):
+        memory.contact_changed = 0
+        failed = 3
     return failed
 
 

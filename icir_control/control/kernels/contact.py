@@ -1,0 +1,145 @@
+"""Contact of a moving arm: felt in what the model does not explain; the path waits.
+
+A contact is told from a wrong model by how fast it comes. The residual of a fast momentum observer
+(Haddadin, De Luca & Albu-Schaeffer 2017, section III-E) less its own mean over the last tenth of
+a second does not feel weight, damping or an inertia that the model lacks. Dry friction changes as
+fast as a contact, but only where a joint starts or reverses.
+"""
+
+import numpy as np
+
+from icir_control.compiled import part
+from icir_control.control.kernels.linear import clear, copy
+from icir_control.control.kernels.memory import JOINT_PATH, NO_PATH
+from icir_control.control.kernels.structs import Struct
+from icir_control.trajectory.kernels import polynomial_at
+
+RESIDUAL_GAIN = 200.0
+"""[1/s] Of the fast observer."""
+
+MEAN_RATE = 10.0
+"""[1/s] At which the mean of the residual follows it, and friction at a reversal is forgotten."""
+
+SLOW = 0.01
+"""[rad/s or m/s] Of a joint's reference, below which its friction may change sign."""
+
+NOISE = 6.0
+"""Standard deviations of the residual's noise that count as no contact."""
+
+TICKS = 4
+"""In a row that make a contact: one count of an encoder is one, before its noise is known."""
+
+PRESSING_RATE = 10.0
+"""[1/s] At which a waiting path builds up the torque of contact."""
+
+OVER_SHARE, OVER_TIME = 0.3, 0.3
+"""Share of the torque of contact, and time [s] below it, after which the contact is over."""
+
+RETURN_RATE = 10.0
+"""[1/s] At which the reference comes back to a path of the joints from where the arm touched."""
+
+FREE, TOUCHED, WAITING = range(3)
+"""What `contact` is: none, felt in this tick, known to the reference."""
+
+
+@part
+def contact_share(memory: Struct, tick: Struct, unexplained: float, i: int) -> float:
+    """Take in joint i's unexplained torque; return the share of what counts as contact there."""
+    h, residual, mean = tick.period, memory.residual, memory.residual_mean
+    friction = memory.contact_friction
+    residual[i] += min(RESIDUAL_GAIN * h, 1.0) * (unexplained - residual[i])
+    if memory.contact != FREE:
+        friction[i] = 0.0  # what the path presses with is known better
+    elif abs(tick.velocity_reference[i]) < SLOW:
+        friction[i] = memory.largest_friction
+    else:
+        friction[i] -= MEAN_RATE * h * friction[i]
+    noise = NOISE * RESIDUAL_GAIN * memory.measured_M[i, i]
+    noise *= np.sqrt(max(memory.velocity_noise[i], 0.0))
+    share = abs(residual[i] - mean[i]) / (memory.contact_torque + friction[i] + noise)
+    if memory.contact == FREE and (share <= 1.0 or memory.ticks_touching == 0):
+        mean[i] += MEAN_RATE * h * (residual[i] - mean[i])
+    return share
+
+
+@part
+def decide_contact(memory: Struct, tick: Struct, share: float) -> None:
+    """Tell whether the arm touches something, and how fast its path may go on then.
+
+    A path that waits goes on so slowly that its feedback reaches the torque of contact at
+    `PRESSING_RATE`, and stops there; one that presses with more goes back.
+
+    Args:
+        memory: Of the controller.
+        tick: The state that was measured.
+        share: The greatest `contact_share` of a joint.
+    """
+    moves = memory.path != NO_PATH and memory.path_time_now < memory.duration
+    if memory.contact != FREE:
+        least = -1.0 if memory.path_time > 0.0 else 0.0
+        memory.rate_limit = memory.pressing_rate * max(1.0 - share, least)
+        over = memory.time_over + tick.period if share < OVER_SHARE else 0.0
+        memory.time_over = over
+        if over > OVER_TIME:
+            memory.contact = FREE
+            memory.contact_changed = 1
+            memory.rate_limit = np.inf
+        return
+    touches = memory.tracks and moves and share > 1.0 and memory.contact_torque > 0.0
+    memory.ticks_touching = memory.ticks_touching + 1 if touches else 0
+    if memory.ticks_touching == TICKS:
+        memory.contact = TOUCHED
+        memory.contact_changed = 1
+        memory.time_over = 0.0
+        _find_pressing_rate(memory, tick)
+
+
+@part
+def _find_pressing_rate(memory: Struct, tick: Struct) -> None:
+    """Write the speed along the path at which M kp q_r' is the torque of contact in 0.1 s."""
+    M, u, kp = tick.M, tick.velocity_reference, tick.joint_kp
+    greatest = 0.0
+    for i in range(u.shape[0]):
+        total = 0.0
+        for j in range(u.shape[0]):
+            total += M[i, j] * kp[j] * u[j]
+        greatest = max(greatest, abs(total))
+    full = PRESSING_RATE * memory.contact_torque * memory.path_rate
+    memory.pressing_rate = min(full / max(greatest, 1e-12), memory.speed_scale)
+
+
+@part
+def wait_here(memory: Struct, tick: Struct) -> None:
+    """Stop the reference where the arm is, and the path at the point that is next to it."""
+    q, reference, u = tick.q, tick.position_reference, tick.velocity_reference
+    behind, square = 0.0, 1e-12
+    for i in range(q.shape[0]):
+        behind += (reference[i] - q[i]) * u[i]
+        square += u[i] * u[i]
+    back = behind / square * memory.path_rate
+    memory.path_time -= min(max(back, 0.0), memory.path_time)
+    memory.path_rate = memory.rate_limit = 0.0
+    copy(q, reference)
+    copy(q, memory.q_before)
+    clear(memory.off_path_rate)
+    if memory.path == JOINT_PATH:
+        off, coefficients = memory.off_joint_path, memory.joint_coefficients
+        polynomial_at(coefficients, memory.duration, memory.path_time, off)
+        for i in range(q.shape[0]):
+            off[i] = q[i] - off[i]
+    memory.contact = WAITING
+
+
+@part
+def come_back(memory: Struct, period: float) -> None:
+    """Add to the reference ahead what it is off the path of the joints; that dies away.
+
+    o'' + 2 w o' + w^2 o = 0, once the contact is over.
+    """
+    off, rate, q_after = memory.off_joint_path, memory.off_path_rate, memory.q_after
+    for i in range(off.shape[0]):
+        if memory.contact == FREE:
+            pull = RETURN_RATE * RETURN_RATE * off[i] + 2.0 * RETURN_RATE * rate[i]
+            rate[i] -= period * pull
+            off[i] += period * rate[i]
+        q_after[i] += off[i]

@@ -1,0 +1,191 @@
+"""A moving arm that runs into something rigid: plain MuJoCo, a floor, and a ball at the tool."""
+
+from dataclasses import dataclass
+
+import mujoco
+import numpy as np
+import pytest
+from closed_loop import HOME, ClosedLoop, changed, model_of, parameters_of, urdf_of
+
+from icir_control.app.promises.plants import DEVIATIONS
+from icir_control.control import Controller, ControllerConfig
+from icir_control.dynamics import compute_all_terms, frame_placement
+from icir_control.simulation import Plant
+
+RADIUS = 0.02
+RIGID = [0.002, 1.0]  # time constant [s] and damping ratio of MuJoCo's contacts
+WAY = 0.1  # m that `down` goes; the floor is half-way, where it is fastest
+
+
+@dataclass
+class Run:
+    time: np.ndarray
+    force: np.ndarray
+    position: np.ndarray
+    reference: np.ndarray
+    speed: np.ndarray
+    saturated: np.ndarray
+    events: list
+
+    @property
+    def touched(self):
+        return self.time[np.flatnonzero(self.force)[0]]
+
+    def contacts(self):
+        return [(time, event) for time, event in self.events if 'contact: ' in event.text]
+
+
+def floor_plant(depth):
+    """The arm without its own shapes, and a floor so far below a ball at its tool."""
+    model = model_of()
+    data = model.create_data()
+    compute_all_terms(model, data, HOME, np.zeros(6))
+    tool = np.asarray(frame_placement(model, data, 'end_effector_link').translation)
+    spec = mujoco.MjSpec.from_file(str(urdf_of()))
+    bare = spec.compile()
+    state = mujoco.MjData(bare)
+    state.qpos = HOME
+    mujoco.mj_kinematics(bare, state)
+    body = bare.body('bracelet_link').id
+    at = state.xmat[body].reshape(3, 3).T @ (tool - state.xpos[body])
+    for geom in spec.geoms:
+        geom.contype = geom.conaffinity = 0
+    touching = {'contype': 1, 'conaffinity': 1, 'solref': RIGID, 'mass': 0.0}
+    ball = mujoco.mjtGeom.mjGEOM_SPHERE
+    spec.body('bracelet_link').add_geom(type=ball, size=[RADIUS, 0, 0], pos=at, **touching)
+    below = [tool[0], tool[1], tool[2] - RADIUS - depth - 0.05]
+    box = mujoco.mjtGeom.mjGEOM_BOX
+    spec.worldbody.add_geom(type=box, size=[1.0, 1.0, 0.05], pos=below, **touching)
+    plant = spec.compile()
+    plant.opt.timestep = 1e-3
+    return plant
+
+
+def press(law, seconds, depth=0.5 * WAY, gone=np.inf):
+    """Run a law, (time, q, v) -> torque, on the floor, which may go away at a time [s]."""
+    plant = floor_plant(depth)
+    data = mujoco.MjData(plant)
+    data.qpos = HOME
+    mujoco.mj_forward(plant, data)
+    rows, contact_force = [], np.zeros(6)
+    for k in range(round(seconds * 1e3)):
+        time = k * 1e-3
+        if time >= gone:
+            plant.geom_contype[:] = 0
+            plant.geom_conaffinity[:] = 0
+        q, v = data.qpos.copy(), data.qvel.copy()
+        torque, reference, saturated = law(time, q, v)
+        data.qfrc_applied = torque
+        mujoco.mj_step(plant, data)
+        force = 0.0
+        for i in range(data.ncon):
+            mujoco.mj_contactForce(plant, data, i, contact_force)
+            force += contact_force[0]
+        rows.append((time, force, q, reference, np.abs(v).max(), saturated))
+    return Run(*map(np.array, zip(*rows, strict=True)), [])
+
+
+def shipped(speed, seconds, mode='down', **kwargs):
+    """What the shipped controller does when `mode` goes down at a peak speed [m/s]."""
+    duration = 1.5 * WAY / speed
+    model = model_of()
+    down = {f'modes__{mode}__duration': duration}
+    down |= {} if mode == 'home' else {'modes__down__translation': [0.0, 0.0, -WAY]}
+    config = ControllerConfig.from_parameters(changed(parameters_of(), **down), model)
+    controller = Controller(model, config)
+    controller.restart(0.0, HOME, np.zeros(6))
+    events = []
+
+    def law(time, q, v):
+        if time == 0.1:
+            controller.select(mode)
+        torque = controller.tick(time, q, v)
+        events.extend((time, event) for event in controller.take_events())
+        saturated = (np.abs(controller.torque_unsaturated) > model.effort_limit).any()
+        return torque, controller.position_reference.copy(), saturated
+
+    run = press(law, seconds, **kwargs)
+    run.events = events
+    return run
+
+
+def textbook(reference):
+    """Computed torque with critical damping along positions at every tick."""
+    model = model_of()
+    data = model.create_data()
+    v_reference = np.gradient(reference, 1e-3, axis=0)
+    a_reference = np.gradient(v_reference, 1e-3, axis=0)
+
+    def law(time, q, v):
+        k = round(time * 1e3)
+        compute_all_terms(model, data, q, v)
+        ddq = a_reference[k] + 40000.0 * (reference[k] - q) + 400.0 * (v_reference[k] - v)
+        torque = data.M @ ddq + data.nle
+        limit = model.effort_limit
+        return np.clip(torque, -limit, limit), reference[k], (np.abs(torque) > limit).any()
+
+    return law
+
+
+@pytest.mark.parametrize(('speed', 'within'), [(0.005, 0.05), (0.05, 0.02), (0.25, 0.02)])
+def test_the_path_waits_where_the_arm_touches_the_floor(speed, within):
+    """The time to feel it at 5 mm/s is that in which this floor comes to push at all."""
+    seconds = 0.1 + 0.75 * WAY / speed + 1.0
+    run = shipped(speed, seconds)
+    [(felt, event)] = run.contacts()
+    assert event.level == 'warning'
+    assert felt - run.touched <= within
+    free = shipped(speed, seconds, depth=1.0)
+    assert not free.contacts()
+    theirs = press(textbook(free.reference), seconds)
+    assert run.force.max() < theirs.force.max()
+    # It presses, gently and for good, where the textbook's law ends beyond what its motors give.
+    settled = run.time > run.touched + 0.3
+    assert run.force[settled].min() > 1.0
+    assert run.force[settled].max() < min(30.0, 0.5 * theirs.force[-1])
+    assert not run.saturated[settled].any()
+    assert run.speed[settled].max() < 0.05
+
+
+@pytest.mark.parametrize('speed', [0.05, 0.25])
+def test_it_goes_on_without_a_jump_when_the_obstacle_is_gone(speed):
+    touched = 0.1 + 0.75 * WAY / speed
+    run = shipped(speed, touched + 1.0 + 3.0 * WAY / speed, gone=touched + 0.5)
+    assert [event.level for _, event in run.events] == ['warning', 'info']
+    waits = (run.time > touched + 0.5) & (run.time < run.events[1][0])
+    assert run.speed[waits].max() < 0.5
+    free = shipped(speed, touched + 1.0 + 3.0 * WAY / speed, depth=1.0)
+    # The observer of the last joint forgets at 3 1/s what it learnt on the way.
+    np.testing.assert_allclose(run.position[-1], free.position[-1], atol=2e-6)
+
+
+def test_a_path_of_the_joints_waits_and_comes_back_to_itself():
+    loop = ClosedLoop(start=HOME)
+    loop.go('ready', 0.8)
+    ahead = loop.controller.position_reference.copy()
+    held = loop.run(700, lambda: loop.world.push(loop.tool, [0.0, 30.0, 0.0, 0.0, 0.0, 0.0]))
+    [event] = loop.controller.take_events()
+    assert 'ready: contact: ' in event.text
+    assert np.abs(held['position'][-1] - ahead).max() < 0.05
+    loop.world.clear_push(loop.tool)
+    rest = loop.run(3500)
+    [event] = loop.controller.take_events()
+    assert event.text == 'ready: no contact; the path goes on'
+    assert np.abs(rest['velocity']).max() < 1.3
+    target = np.radians([45.0, 45.0, 90.0, 30.0, 50.0, 0.0])
+    np.testing.assert_allclose(rest['position'][-1], target, atol=1e-9)
+
+
+@pytest.mark.parametrize('name', ['heavier', 'friction', 'payload_at_10_cm', 'noise', 'encoders'])
+def test_a_wrong_model_is_no_contact(name):
+    loop = ClosedLoop(plant=Plant(**DEVIATIONS[name]))
+    for mode in ('home', 'down'):
+        loop.go(mode, 2.2)
+    assert loop.controller.take_events() == []
+
+
+def test_no_contact_is_felt_with_a_torque_of_zero():
+    loop = ClosedLoop(start=HOME, contact__torque=0.0)
+    loop.go('ready', 0.8)
+    loop.run(100, lambda: loop.world.push(loop.tool, [0.0, 30.0, 0.0, 0.0, 0.0, 0.0]))
+    assert loop.controller.take_events() == []
