@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Iterator, Sequence
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +23,9 @@ def load_collision_shapes(
 ) -> tuple[CollisionShape, ...]:
     """Return the shapes of all `<collision>` elements of a URDF.
 
-    A shape is named after its link, from the second of a link on with a colon and a number. A
-    cylinder becomes the capsule around it, and a mesh the smaller of the capsule and the box
-    around it along its principal axes; the log says which.
+    A shape has the element's name, or else that of its link; one that is taken, with a colon and
+    a number. A cylinder becomes the capsule around it, and a mesh the smaller of the capsule and
+    the box around it along its principal axes; the log says which.
 
     Args:
         path_or_xml: A path, a `package://name/path`, or XML text.
@@ -42,12 +43,17 @@ def load_collision_shapes(
         root = etree.fromstring(text, parser)
     except (etree.XMLSyntaxError, ValueError) as error:
         raise ModelError(f'{label} is not valid XML: {error}') from None
-    found, rounded = [], []
+    found, rounded, taken = [], [], set()
     folder = Path(label).parent
     for link in root.iterfind('link'):
         link_name = link.get('name') or ''
-        for i, collision in enumerate(link.iterfind('collision')):
-            name = f'{link_name}:{i + 1}' if i else link_name
+        for collision in link.iterfind('collision'):
+            given = collision.get('name') or link_name
+            repeats = count(2)
+            name = given
+            while name in taken:
+                name = f'{given}:{next(repeats)}'
+            taken.add(name)
             try:
                 shape, placement, note = _shape(collision, folder, package_dirs)
                 placement = _placement(collision.find('origin')) @ placement
