@@ -298,7 +298,7 @@ def test_contacts_that_contradict_each_other_are_named_and_nothing_moves():
 
 
 @pytest.mark.parametrize(('error', 'wrong'), [
-    (UnknownNameError, {'scheme': 'best'}), (UnknownNameError, {'impact': 'none'}),
+    (UnknownNameError, {'scheme': 'best'}), (UnknownNameError, {'impact': 'soft'}),
     (UnknownNameError, {'friction': {('ball', 'roof'): 0.1}}),
     (InvalidValueError, {'friction': -0.1}), (InvalidValueError, {'restitution': 1.1}),
     (InvalidValueError, {'timestep': 0.0}), (InvalidValueError, {'margin': float('nan')}),

@@ -32,7 +32,7 @@ from icir_control.spatial.arrays import Array, checked
 
 Indices = NDArray[np.intp]
 SCHEMES = ('velocity', 'seed', 'seed_with_bias')
-IMPACTS = ('least energy', 'projection')
+IMPACTS = ('least energy', 'projection', 'none')
 _OPENING = -1e-9
 """Contacts that close more slowly [m/s] are at rest."""
 
@@ -108,8 +108,9 @@ class ContactSimulator:
             pairs: Pairs of its shapes.
             timestep: h [s].
             scheme: One of `SCHEMES`.
-            impact: `least energy`, or the tutorial's `projection`; see `impact`. It happens once
-                a contact that was not near is: with `velocity` once it would close in the step.
+            impact: `least energy`, the tutorial's `projection` (see `impact`), or `none`. It
+                happens once a contact is near that was not; with `velocity`, whose program holds
+                the inelastic impact already, once one would close in the step.
             restitution: Of all contacts, from 0 to 1, with the impact of least energy.
             friction: Coefficient of all pairs, or of each by the names of its shapes; others have
                 none.
@@ -241,9 +242,10 @@ class ContactSimulator:
     def _after_impact(self, M: Array, v: Array) -> tuple[Array, Any]:
         """Return the velocity after the impacts of new contacts, and which contacts are near."""
         near = self.distance < self._margin
+        is_contained = self._scheme == 'velocity' and self._impact == 'least energy'
+        if self._impact == 'none' or (is_contained and not self._restitution):
+            return v, near
         if self._scheme == 'velocity':
-            if self._impact == 'least energy' and not self._restitution:
-                return v, near
             rate = self._J @ v
             near = near & self._was_near | (self.distance + self._h * rate < 0.0)
             is_new = ((rate < _OPENING) & near).any()
