@@ -52,6 +52,7 @@ setup(
         'numba>=0.60',
         'numpy',
         'pyyaml',
+        'quadprog',
         'rich',
         'trimesh',
         'typer',

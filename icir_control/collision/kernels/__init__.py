@@ -1,0 +1,1 @@
+"""Compiled distances of shapes; see `layout` for what lies where in their tables."""
