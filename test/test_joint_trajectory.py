@@ -6,6 +6,7 @@ from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import Point
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from ros_processes import RosGraph
+from sensor_msgs.msg import JointState
 from session import Session
 from state_source import HOME, NAMES
 from std_srvs.srv import Trigger
@@ -53,15 +54,15 @@ class Planner:
         self.observer.settle()
         return self._outcomes('accepted')
 
-    def _outcomes(self, wanted):
-        wanted = {'request': 'joint trajectory', 'outcome': wanted}.items()
+    def _outcomes(self, wanted, request='joint trajectory'):
+        wanted = {'request': request, 'outcome': wanted}.items()
         return [status for status in self.heard if wanted <= pairs(status)]
 
-    def outcome(self, wanted):
-        """Wait for an outcome of a trajectory; its values."""
+    def outcome(self, wanted, request='joint trajectory'):
+        """Wait for an outcome of a request; its values."""
 
         def decided():
-            return self._outcomes(wanted) or self._outcomes('refused')
+            return self._outcomes(wanted, request) or self._outcomes('refused', request)
 
         self.observer.spin_until(decided, what=wanted)
         values = dict(pairs(decided()[0]))
@@ -113,6 +114,35 @@ def test_a_mode_aborts_it_and_an_empty_one_stops_it(planner):
     status, _ = planner.outcome('aborted')
     assert status.level == DiagnosticStatus.WARN
     assert 'gravity' in status.message
+
+
+def test_modes_and_targets_say_when_they_have_arrived_or_why_not(planner):
+    def select(mode):
+        assert planner.observer.call(Trigger, f'controller/modes/{mode}').success
+
+    def target(q):
+        targets.publish(JointState(name=list(NAMES), position=q.tolist()))
+
+    targets = planner.observer.create_publisher(JointState, 'controller/target_joints', 1)
+    planner.heard.clear()
+    select('gravity')
+    planner.outcome('arrived', 'mode gravity')
+    select('home')
+    _, values = planner.outcome('arrived', 'mode home')
+    assert values['mode'] == 'home'
+    np.testing.assert_allclose(planner.session.position, HOME, atol=1e-6)
+    planner.observer.spin_until(targets.get_subscription_count)
+    target(WAY)
+    planner.outcome('arrived', 'target joints')
+    np.testing.assert_allclose(planner.session.position, WAY, atol=1e-6)
+    planner.send([(500.0, HOME)])
+    planner.outcome('accepted')
+    select('home')
+    planner.heard.clear()
+    target(WAY)
+    status, _ = planner.outcome('aborted', 'mode home')
+    assert status.message == 'replaced by target joints'
+    planner.outcome('arrived', 'target joints')
 
 
 @pytest.mark.parametrize(
