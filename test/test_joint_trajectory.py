@@ -182,7 +182,7 @@ def malformed(draw):
     point = points[draw(st.integers(0, count - 1))]
     joint = draw(st.integers(0, 5))
     reason, code = 'invalid_trajectory', -1
-    faults = 'time number name length rest effort past position speed'.split()
+    faults = ['time', 'number', 'name', 'length', 'rest', 'effort', 'past', 'position', 'speed']
     fault = draw(st.sampled_from(faults))
     match fault:
         case 'time':
