@@ -28,6 +28,7 @@ WHOLE = (
     'test_app_demo',
     'test_bridge',
     'test_controller_node',
+    'test_follow_joint_trajectory',
     'test_joint_trajectory',
     'test_transport',
 )

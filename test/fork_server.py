@@ -36,6 +36,9 @@ _NUMBER = struct.Struct('i')
 _LONGEST = 1 << 17  # bytes of a request
 _SLICE = 0.1  # s of one wait for an end
 
+NOT_IMPORTED = ('__main__', 'follow_joint_trajectory', 'standard_services')
+"""Modules to run, and those of ROS packages that need not be installed."""
+
 
 class Server:
     """The client's side: the process, started when it is first needed."""
@@ -204,7 +207,7 @@ def _import_all() -> None:
     """Import every module of the nodes, and with them the rest, and load what is compiled."""
     nodes = import_module('icir_control.nodes')
     for module in walk_packages(nodes.__path__, f'{nodes.__name__}.'):
-        if not module.name.endswith('__main__') and 'standard_services' not in module.name:
+        if module.name.rpartition('.')[2] not in NOT_IMPORTED:
             import_module(module.name)
     ClosedLoop().controller.warm_up()
 

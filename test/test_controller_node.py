@@ -281,7 +281,12 @@ def test_the_outcome_of_each_request_is_published(source):
         wanted = [request, stamp]
 
         def found() -> list[DiagnosticStatus]:
-            return [one for one in outcomes if [v.value for v in one.values[:2]] == wanted]
+            return [
+                one
+                for one in outcomes
+                if [v.value for v in one.values[:2]] == wanted
+                and one.values[2].value in ('accepted', 'refused')
+            ]
 
         source.observer.spin_until(found, what=f'the outcome of {request}')
         status = found()[-1]

@@ -4,8 +4,11 @@ import numpy as np
 import pytest
 from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import Point
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from ros_processes import RosGraph
+from sensor_msgs.msg import JointState
 from session import Session
 from state_source import HOME, NAMES
 from std_srvs.srv import Trigger
@@ -34,12 +37,12 @@ class Planner:
 
     def send(self, points, names=NAMES, stamp=0.0):
         message = JointTrajectory(joint_names=list(names))
-        message.header.stamp.sec = int(stamp)
-        message.header.stamp.nanosec = round((stamp - int(stamp)) * 1e9)
+        message.header.stamp.sec, message.header.stamp.nanosec = divmod(round(stamp * 1e9), 10**9)
         for time, *fields in points:
             point = JointTrajectoryPoint()
-            point.time_from_start.sec = int(time)
-            point.time_from_start.nanosec = round((time - int(time)) * 1e9)
+            point.time_from_start.sec, point.time_from_start.nanosec = divmod(
+                round(time * 1e9), 10**9
+            )
             for name, values in zip(
                 ('positions', 'velocities', 'accelerations', 'effort'), fields, strict=False
             ):
@@ -53,15 +56,18 @@ class Planner:
         self.observer.settle()
         return self._outcomes('accepted')
 
-    def _outcomes(self, wanted):
-        wanted = {'request': 'joint trajectory', 'outcome': wanted}.items()
+    def _outcomes(self, wanted, request='joint trajectory'):
+        wanted = {'request': request, 'outcome': wanted}.items()
         return [status for status in self.heard if wanted <= pairs(status)]
 
-    def outcome(self, wanted):
-        """Wait for an outcome of a trajectory; its values."""
+    def outcome(self, wanted, request='joint trajectory'):
+        """Wait for an outcome of a request; its values."""
 
         def decided():
-            return self._outcomes(wanted) or self._outcomes('refused')
+            others = self._outcomes('refused', request) or self._outcomes('accepted', request)
+            return self._outcomes(wanted, request) or (
+                others if wanted in ('accepted', 'refused') else self._outcomes('refused', request)
+            )
 
         self.observer.spin_until(decided, what=wanted)
         values = dict(pairs(decided()[0]))
@@ -115,6 +121,35 @@ def test_a_mode_aborts_it_and_an_empty_one_stops_it(planner):
     assert 'gravity' in status.message
 
 
+def test_modes_and_targets_say_when_they_have_arrived_or_why_not(planner):
+    def select(mode):
+        assert planner.observer.call(Trigger, f'controller/modes/{mode}').success
+
+    def target(q):
+        targets.publish(JointState(name=list(NAMES), position=q.tolist()))
+
+    targets = planner.observer.create_publisher(JointState, 'controller/target_joints', 1)
+    planner.heard.clear()
+    select('gravity')
+    planner.outcome('arrived', 'mode gravity')
+    select('home')
+    _, values = planner.outcome('arrived', 'mode home')
+    assert values['mode'] == 'home'
+    np.testing.assert_allclose(planner.session.position, HOME, atol=1e-6)
+    planner.observer.spin_until(targets.get_subscription_count)
+    target(WAY)
+    planner.outcome('arrived', 'target joints')
+    np.testing.assert_allclose(planner.session.position, WAY, atol=1e-6)
+    planner.send([(500.0, HOME)])
+    planner.outcome('accepted')
+    select('home')
+    planner.heard.clear()
+    target(WAY)
+    status, _ = planner.outcome('aborted', 'mode home')
+    assert status.message == 'replaced by target joints'
+    planner.outcome('arrived', 'target joints')
+
+
 @pytest.mark.parametrize(
     ('points', 'names', 'reason'),
     [
@@ -134,6 +169,67 @@ def test_what_is_malformed_is_refused_with_the_reason(planner, points, names, re
     assert status.level == DiagnosticStatus.WARN
     assert values['reason'] == reason
     assert status.message
+
+
+@st.composite
+def malformed(draw):
+    """A trajectory that is valid but for one fault: points, names, stamp; reason and code."""
+    count = draw(st.integers(1, 4))
+    times = 2.0 + np.cumsum(draw(st.lists(st.floats(0.5, 5.0), min_size=count, max_size=count)))
+    q = HOME + np.outer(draw(st.lists(st.floats(-0.2, 0.2), min_size=count, max_size=count)), WAY)
+    points = [[time, list(one), [0.0] * 6, [], []] for time, one in zip(times, q, strict=True)]
+    names, stamp = list(NAMES), 0.0
+    point = points[draw(st.integers(0, count - 1))]
+    joint = draw(st.integers(0, 5))
+    reason, code = 'invalid_trajectory', -1
+    faults = ['time', 'number', 'name', 'length', 'rest', 'effort', 'past', 'position', 'speed']
+    fault = draw(st.sampled_from(faults))
+    match fault:
+        case 'time':
+            points.append([draw(st.floats(-5.0, points[-1][0])), *points[-1][1:]])
+        case 'number':
+            point[draw(st.sampled_from((1, 2)))][joint] = draw(
+                st.sampled_from((np.nan, np.inf, -np.inf, 1e300))
+            )
+        case 'name':
+            names[joint] = draw(st.sampled_from(('', 'elbow', names[joint - 1])))
+            reason, code = 'invalid_joints', -2
+        case 'length':
+            field = draw(st.sampled_from((1, 2)))
+            point[field] = point[field][: draw(st.integers(int(field == 2 and count == 1), 5))]
+        case 'rest':
+            points[-1][2][joint] = draw(st.sampled_from((-0.3, 1e-6, 0.3)))
+        case 'effort':
+            point[4] = [draw(st.floats(-9.0, 9.0))] * 6
+        case 'past':
+            stamp, points[:] = 1e-9, [[0.0, *point[1:]]]
+            reason, code = 'old_trajectory', -3
+        case 'position':
+            points[:] = [[500.0, list(HOME + 9.0 * np.eye(6)[1]), [0.0] * 6]]
+            reason = 'position_limit'
+        case 'speed':
+            points[:] = [[draw(st.floats(0.01, 0.1)), list(HOME + 1.0), [0.0] * 6]]
+            reason = 'velocity_limit'
+    return points, names, stamp, reason, code
+
+
+def test_200_malformed_ones_are_refused_with_the_standard_code_and_nothing_moves(planner):
+    """Those of the action `follow_joint_trajectory`, which is served by the same function."""
+    planner.send([(1.5, HOME)])
+    planner.outcome('arrived')
+    before = planner.session.position
+
+    @settings(max_examples=200)
+    @given(one=malformed())
+    def is_refused(one):
+        points, names, stamp, reason, code = one
+        planner.send(points, names, stamp)
+        _, values = planner.outcome('refused')
+        assert (values['reason'], values['error_code']) == (reason, str(code))
+        assert values['mode'] == 'joint trajectory'
+
+    is_refused()
+    np.testing.assert_allclose(planner.session.position, before, atol=1e-9)
 
 
 def test_what_plotters_see_has_no_stamp(planner):

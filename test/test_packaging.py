@@ -45,7 +45,7 @@ CARRIED_BY = {
 # Without a rosdep key; README.md says how to install it.
 NO_KEY = {'quadprog'}
 # Used where it is installed, and nothing is missed where it is not.
-OPTIONAL = {'simulation_interfaces'}
+OPTIONAL = {'control_msgs', 'simulation_interfaces'}
 
 
 def setup_answers(*options):

@@ -11,13 +11,16 @@ from session import Session
 from icir_control.share import share_directory
 
 NODES = ('mujoco_bridge', 'controller', 'keyboard')
-# Of a package that need not be installed.
-STANDARD = {
-    '/get_simulation_state',
-    '/get_simulator_features',
-    '/reset_simulation',
-    '/set_simulation_state',
-    '/step_simulation',
+# Of packages that need not be installed.
+OPTIONAL = {
+    'simulation_interfaces': {
+        '/get_simulation_state',
+        '/get_simulator_features',
+        '/reset_simulation',
+        '/set_simulation_state',
+        '/step_simulation',
+    },
+    'control_msgs': {'/controller/follow_joint_trajectory/_action/*'},
 }
 
 
@@ -29,7 +32,12 @@ def allowed(node: str) -> dict[str, set[str]]:
     for group in profile:
         ((kind, qualifier),) = group.attrib.items()
         assert qualifier == 'ALLOW'
-        names[kind] = {'/' + entry.text.lstrip('/') for entry in group}
+        entries = {'/' + entry.text.lstrip('/') for entry in group}
+        if kind == 'execute':  # an action is served by topics and services of these names
+            for of_action in ('publish', 'reply'):
+                names[of_action] |= {f'{entry}/_action/*' for entry in entries}
+        else:
+            names[kind] = entries
     return names
 
 
@@ -66,7 +74,7 @@ def used(ros_graph):
 
 
 def test_the_policy_allows_what_the_nodes_use_and_no_more(used):
-    absent = set() if find_spec('simulation_interfaces') else STANDARD
+    absent = {name for package in OPTIONAL if not find_spec(package) for name in OPTIONAL[package]}
     for node in NODES:
         policy = allowed(node)
         for kind, names in used[node].items():

@@ -54,13 +54,14 @@ class Dynamics:
         mujoco.mj_rne(self._model, self._data, 0, self._bias)
         return self._bias[self._joints]
 
-    def damped_bias(
-        self, q: NDArray[np.float64], v: NDArray[np.float64], rate: float
+    def torque(
+        self, q: NDArray[np.float64], v: NDArray[np.float64], acceleration: NDArray[np.float64]
     ) -> NDArray[np.float64]:
-        """Return bias - rate M v: (nv,), under which every joint speed decays as exp(-rate t)."""
+        """Return M a + bias: (nv,), which gives the joints an acceleration (nv,)."""
         bias = self.bias(q, v)
-        mujoco.mj_mulM(self._model, self._data, self._product, self._data.qvel)
-        return bias - rate * self._product[self._joints]
+        self._data.qacc[:] = acceleration[self._inverse]
+        mujoco.mj_mulM(self._model, self._data, self._product, self._data.qacc)
+        return bias + self._product[self._joints]
 
     def frame_placement(self, q: NDArray[np.float64], body: int) -> NDArray[np.float64]:
         """Return the (3, 4) rotation and position of a body's axes in the world."""

@@ -290,9 +290,18 @@ class World(SimulatedRobot):
         Returns:
             (nv,) torque within the effort limits [N m or N].
         """
-        order = self._order
-        torque = self._actual.damped_bias(self._qpos[order], self._qvel[order], damping)
-        return self._joints.bounded(torque)
+        return self._joints.bounded(self.inverse_dynamics(-damping * self.velocity))
+
+    def inverse_dynamics(self, acceleration: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the torque that gives the plant an acceleration, beyond its limits if need be.
+
+        Args:
+            acceleration: (nv,) [rad/s^2 or m/s^2].
+
+        Returns:
+            (nv,) M a + bias [N m or N].
+        """
+        return self._actual.torque(self.position, self.velocity, acceleration)
 
     # --- forces from outside
 

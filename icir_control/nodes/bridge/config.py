@@ -8,6 +8,7 @@ import numpy as np
 
 from icir_control.dynamics import Model, root_link, tip_link
 from icir_control.errors import ConfigurationError
+from icir_control.nodes.bridge.servo import ServoGains
 from icir_control.parameter import (
     PER_JOINT,
     FloatArray,
@@ -58,6 +59,14 @@ class BridgeConfig:
         lower=1e-3,
         running=False,
     )
+    command_source: str = parameter(
+        'answer',
+        '',
+        'answer takes torques that repeat the header of a state; any, free-running only, takes '
+        'what ros2_control sends: any stamp, and position, velocity or effort',
+        choices=('answer', 'any'),
+        running=False,
+    )
     viewer: str = parameter(
         'auto',
         '',
@@ -78,6 +87,7 @@ class BridgeConfig:
     publish_clock: bool = parameter(
         True, '', 'publish /clock; false where two bridges share a graph', running=False
     )
+    servo: ServoGains = group(ServoGains)
     plant: Plant = group(Plant)
     model: Model = field(kw_only=True, repr=False)
     given: Mapping[str, Any] = field(kw_only=True, repr=False)
@@ -116,6 +126,11 @@ class BridgeConfig:
             raise ConfigurationError(
                 'real_time_factor = 0.0 is not valid with lockstep = False, where simulation time'
                 ' follows the wall clock; expected a number above 0'
+            )
+        if self.lockstep and self.command_source == 'any':
+            raise ConfigurationError(
+                "command_source = 'any' is not valid with lockstep = True, where a command answers"
+                ' a state; expected lockstep = False'
             )
         model, start = self.model, self.initial_configuration
         if start is None:

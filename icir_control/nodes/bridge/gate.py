@@ -18,7 +18,7 @@ class CommandGate:
 
     A command carries the stamp and the token of the state that it was computed from. In lockstep
     it must answer the present state; otherwise it must be newer than every one admitted before,
-    and no newer than the present state.
+    and no newer than the present state. From any source, every command is admitted when it comes.
 
     Attributes:
         refused: How many commands were not admitted, by kind: `other_run`, `future`, `late`,
@@ -27,13 +27,15 @@ class CommandGate:
         is_answered: Whether a command for the present state was admitted.
     """
 
-    def __init__(self, *, lockstep: bool) -> None:
+    def __init__(self, *, lockstep: bool, any_source: bool = False) -> None:
         """Admit nothing until a run is opened.
 
         Args:
             lockstep: Whether only the answer to the present state is admitted.
+            any_source: Whether every command is.
         """
         self._lockstep = lockstep
+        self._any_source = any_source
         self._token = ''
         self._state_ns = _NEVER
         self.admitted_ns = _NEVER
@@ -76,6 +78,9 @@ class CommandGate:
             token: The token that it repeats.
         """
         state_ns = self._state_ns
+        if self._any_source:
+            self.admitted_ns, self.is_answered = state_ns, True
+            return True
         if token != self._token:
             kind = 'other_run'
         elif stamp_ns > state_ns:

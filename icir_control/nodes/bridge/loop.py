@@ -12,6 +12,7 @@ from rclpy.impl.rcutils_logger import RcutilsLogger
 from icir_control.errors import DivergenceError
 from icir_control.nodes.bridge.config import BridgeConfig
 from icir_control.nodes.bridge.gate import CommandGate, Hold, StateOutput
+from icir_control.nodes.bridge.servo import Servo
 from icir_control.nodes.bridge.timing import Pacer, PeriodicTasks
 from icir_control.nodes.bridge.wrench import PushSchedule
 from icir_control.nodes.transport.endpoints import JointStatePublisher, JointStateSubscription
@@ -106,7 +107,9 @@ class Loop(ABC):
             log: The node's logger.
         """
         self.world = world
-        self.gate = CommandGate(lockstep=config.lockstep)
+        self.gate = CommandGate(
+            lockstep=config.lockstep, any_source=config.command_source == 'any'
+        )
         self.hold = Hold(config.command_timeout)
         self.pacer = Pacer(world.timestep_ns * 1e-9, config.real_time_factor)
         self.pushes = PushSchedule(world.push, world.clear_push)
@@ -201,15 +204,18 @@ class Loop(ABC):
         if self.duplicate:
             gate.refused['duplicate_publisher'] += 1
         elif gate.admits(commands.stamp_ns, commands.token):
-            # A copy: the next message may not be admitted.
-            self._torque[:] = commands.effort
-            self._is_unchecked = True
+            self._keep_command()
             if gate.is_answered:
                 self.statistics.add_trip(now - self._states.published_at)
             if self.has_timed_out:
                 self.has_timed_out = False
                 self._log.info('commands are back')
         return now
+
+    def _keep_command(self) -> None:
+        """Keep the command that was admitted: a copy, since the next one may not be."""
+        self._torque[:] = self.commands.effort
+        self._is_unchecked = True
 
     def _step(self, torque: NDArray[np.float64], now: float) -> None:
         """Go on by one control period and publish the state.
@@ -331,7 +337,7 @@ class FreeRunningLoop(Loop):
     def spin_once(self) -> None:
         """Wait for a command or for the next tick; step, or publish the state again."""
         now = self._run_tasks()
-        if not (self.gate.has_admitted and self.hold.may_step):
+        if not (self._may_begin and self.hold.may_step):
             if not self.gate.has_admitted and now - self._states.published_at >= self._timeout:
                 self._report_timeout('time stands still until the first one')
             self._wait_stopped(now)
@@ -349,6 +355,11 @@ class FreeRunningLoop(Loop):
             self._has_waited = False
             self._step(self._choose_torque(), now)
 
+    @property
+    def _may_begin(self) -> bool:
+        """Whether time may go on: not before the first command."""
+        return self.gate.has_admitted
+
     def _choose_torque(self) -> NDArray[np.float64]:
         """Return the newest command, or the torque of the brake when that is too old."""
         age_ns = self.world.time_ns - self.gate.admitted_ns
@@ -359,5 +370,35 @@ class FreeRunningLoop(Loop):
         if age_ns > self._timeout * _NANOSECONDS:
             self._report_timeout('the arm is braked')
         elif not self.duplicate:
+            return self._torque
+        return self.world.brake_torque(BRAKE_RATE)
+
+
+class ServoLoop(FreeRunningLoop):
+    """Steps by the wall clock, and turns what ros2_control commands into torques.
+
+    Time goes on before the first command, too: a controller manager waits for `/clock`.
+    """
+
+    def open_run(self) -> None:
+        """Begin a run, without targets."""
+        self._servo = Servo(self.world, self.config.model.velocity_limit)
+        super().open_run()
+
+    @property
+    def _may_begin(self) -> bool:
+        return True
+
+    def _keep_command(self) -> None:
+        self._servo.take(self.commands, self.world.time_ns)
+
+    def _choose_torque(self) -> NDArray[np.float64]:
+        """Return the torque for the newest targets, or that of the brake when they are too old."""
+        now_ns = self.world.time_ns
+        if now_ns - self.gate.admitted_ns > self._timeout * _NANOSECONDS:
+            self._report_timeout('the arm is held up')
+        elif self.gate.has_admitted and not self.duplicate:
+            self._torque[:] = self._servo.torque(self.config.servo, now_ns)
+            self._is_unchecked = True
             return self._torque
         return self.world.brake_torque(BRAKE_RATE)

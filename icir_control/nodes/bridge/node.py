@@ -12,9 +12,10 @@ from rosgraph_msgs.msg import Clock
 from icir_control.dynamics import FrameType
 from icir_control.nodes.bridge.config import BridgeConfig
 from icir_control.nodes.bridge.diagnostics import BridgeDiagnostics
-from icir_control.nodes.bridge.loop import FreeRunningLoop, LockstepLoop
+from icir_control.nodes.bridge.loop import FreeRunningLoop, LockstepLoop, ServoLoop
 from icir_control.nodes.bridge.self_check import check_model
 from icir_control.nodes.bridge.services import SimulationServices
+from icir_control.nodes.bridge.servo import AnyCommands
 from icir_control.nodes.bridge.wrench import WrenchInput
 from icir_control.nodes.parameters import Parameters
 from icir_control.nodes.process.graph import Publishers
@@ -81,10 +82,15 @@ class MujocoBridge:
     def _build_loop(self, waiter: Callable[['MujocoBridge'], Waiter] | None) -> None:
         config, names = self._config, self._model.joint_names
         self.states = JointStatePublisher(self.node, 'joint_states', names)
-        self.commands = JointStateSubscription(self.node, 'joint_commands', names, ('effort',))
+        takes_any = config.command_source == 'any'
+        if takes_any:
+            self.commands: JointStateSubscription = AnyCommands(self.node, 'joint_commands', names)
+        else:
+            self.commands = JointStateSubscription(self.node, 'joint_commands', names, ('effort',))
         self._publishers = Publishers(self.node)
         self._waiter = waiter(self) if waiter else Waiter(self.node, [self.commands])
-        loop = LockstepLoop if config.lockstep else FreeRunningLoop
+        free_running = ServoLoop if takes_any else FreeRunningLoop
+        loop = LockstepLoop if config.lockstep else free_running
         self._loop = loop(
             self.world,
             self.states,
@@ -157,7 +163,10 @@ class MujocoBridge:
             log.debug(f'left out: {shape}')
         if config.viewer == 'auto' and self._viewer.reason:
             log.info(f'no window: {self._viewer.reason}')
-        log.info('time stands still until the first command')
+        if config.command_source == 'answer':
+            log.info('time stands still until the first command')
+        else:
+            log.info('takes commands from any source; the arm is held up until the first one')
 
     def _update(self, changes: dict[str, Any]) -> None:
         """Apply changed parameters, all or none.

@@ -15,6 +15,7 @@ from icir_control.nodes.controller.interface import (
     SafeStart,
     declare_interface,
 )
+from icir_control.nodes.controller.motion_status import MotionStatus
 from icir_control.nodes.controller.requests import Requests
 from icir_control.nodes.controller.state_monitor import StartDetector, StateMonitor
 from icir_control.nodes.controller.telemetry import Telemetry
@@ -88,7 +89,8 @@ class ControllerNode:
         parameters.watch(self._controller.update)
         self._starts = StartDetector(model.velocity_limit)
         self._telemetry = Telemetry(node, self._controller)
-        self._requests = Requests(node, self._controller, self._finish_request, self._clock)
+        self._status = MotionStatus(node, self._controller, self._finish_request)
+        Requests(node, self._controller, self._status, self._clock)
         self.states = JointStateSubscription(
             node,
             interface.state_topic,
@@ -155,8 +157,7 @@ class ControllerNode:
         self._effort[:] = torque if self._clock is None else self._safe_start.ramp(now, torque)
         self.commands.send(stamp_ns)
         self._monitor.count_answer()
-        if self._requests.trajectory is not None:
-            self._requests.watch_trajectory()
+        self._status.watch(stamp_ns, bool(reason))
         if reason:
             self._telemetry.restart()
             self._log.info(

@@ -1,24 +1,23 @@
 """Requests to the controller by service and by topic: a mode, a posture, a pose, a wrench."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
-from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import PoseStamped, WrenchStamped
 from numpy.typing import NDArray
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
-from std_msgs.msg import Header, String
+from std_msgs.msg import String
 from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory
 
 from icir_control.control import TRAJECTORY, Controller, Waypoints
 from icir_control.errors import IcirError, InvalidValueError
 from icir_control.nodes.controller.interface import RobotClock
-from icir_control.nodes.controller.telemetry import LATCHED, key_values
+from icir_control.nodes.controller.motion_status import MotionStatus, stamp_words
 from icir_control.nodes.controller.trajectories import waypoints_of
 from icir_control.nodes.transport.messages import read_joint_state
 from icir_control.spatial import SE3, Force
@@ -27,18 +26,15 @@ from icir_control.spatial import SE3, Force
 class Requests:
     """Serves, between two ticks, the services and topics that select modes and set targets.
 
-    Every request is decided in `_serve`, and its outcome is logged and published on
-    `~/motion_status`; a service also answers it. So is, later, how a trajectory ends.
-
-    Attributes:
-        trajectory: The stamp of the trajectory that is under way; None where none is.
+    Every request is decided by `MotionStatus`, which logs and publishes what becomes of it; a
+    service also answers whether it is accepted.
     """
 
     def __init__(
         self,
         node: Node,
         controller: Controller,
-        done: Callable[[], None],
+        status: MotionStatus,
         clock: RobotClock | None = None,
     ) -> None:
         """Offer the services and subscribe.
@@ -46,7 +42,7 @@ class Requests:
         Args:
             node: The node that serves.
             controller: Receives the requests.
-            done: Called after an accepted request.
+            status: Decides them.
             clock: Of a robot whose stamps are not the controller's time.
         """
         self._clock = clock
@@ -55,9 +51,7 @@ class Requests:
         self._arm = controller.config.arm
         self._prefix = controller.config.values.frame_prefix
         self._joint_names = list(self._arm.model.joint_names)
-        self._done = done
-        self.trajectory: str | None = None
-        self._outcome = node.create_publisher(DiagnosticStatus, '~/motion_status', LATCHED)
+        self._status = status
         for name in controller.mode_names:
             node.create_service(Trigger, f'~/modes/{name}', partial(self._answer, name))
         node.create_subscription(String, '~/select_mode', self._take_mode, 1)
@@ -65,33 +59,38 @@ class Requests:
         node.create_subscription(JointState, '~/target_joints', self._take_joints, 1, raw=True)
         node.create_subscription(WrenchStamped, '~/measured_wrench', self._take_wrench, 1)
         node.create_subscription(JointTrajectory, '~/joint_trajectory', self._take_trajectory, 1)
+        if find_spec('control_msgs') is not None:
+            from icir_control.nodes.controller.follow_joint_trajectory import (
+                FollowJointTrajectoryServer,
+            )
+
+            FollowJointTrajectoryServer(node, controller, status, self._waypoints_of)
 
     def _answer(self, name: str, _: Trigger.Request, response: Trigger.Response) -> Any:
-        reason = self._select(name)
-        response.success = not reason
-        response.message = reason or name
+        error = self._select(name)
+        response.success = error is None
+        response.message = name if error is None else str(error)
         return response
 
-    def _select(self, name: str) -> str:
-        return self._serve(f'mode {name}', '', lambda: self._controller.select(name))
+    def _select(self, name: str) -> IcirError | None:
+        return self._status.serve(f'mode {name}', '', lambda: self._controller.select(name))
 
     def _take_mode(self, message: String) -> None:
         self._select(message.data)
 
     def _take_pose(self, message: PoseStamped) -> None:
-        self._serve(
+        self._status.serve(
             'target pose',
-            _words_of(message.header),
+            stamp_words(message.header),
             lambda: self._controller.set_target_pose(self._pose_of(message)),
         )
 
     def _take_trajectory(self, message: JointTrajectory) -> None:
-        stamp = _words_of(message.header)
-        reason = self._serve(
-            'joint trajectory', stamp, lambda: self._controller.follow(self._waypoints_of(message))
+        self._status.serve(
+            TRAJECTORY,
+            stamp_words(message.header),
+            lambda: self._controller.follow(self._waypoints_of(message)),
         )
-        if not reason:
-            self.trajectory = stamp
 
     def _waypoints_of(self, message: JointTrajectory) -> Waypoints | None:
         waypoints = waypoints_of(message)
@@ -99,69 +98,10 @@ class Requests:
             return waypoints
         return replace(waypoints, start_time=waypoints.start_time - 1e-9 * self._clock.start_ns)
 
-    def watch_trajectory(self) -> None:
-        """Report the end of the trajectory that is under way, if it has one now."""
-        if self._controller.mode != TRAJECTORY:
-            self._end_trajectory('aborted', f'mode {self._controller.mode} runs instead')
-        elif self._controller.motion_left == 0.0:
-            self._end_trajectory('arrived', 'arrived')
-
-    def _end_trajectory(self, outcome: str, words: str) -> None:
-        stamp, self.trajectory = self.trajectory or '', None
-        self._node.get_logger().info(f'joint trajectory {outcome}: {words}')
-        self._report('joint trajectory', stamp, outcome, words, {})
-
     def _take_joints(self, raw: bytes) -> None:
-        self._serve(
+        self._status.serve(
             'target joints', '', lambda: self._controller.set_target_joints(self._joints_of(raw))
         )
-
-    def _serve(self, request: str, stamp: str, act: Callable[[], None]) -> str:
-        """Decide a request and report its outcome.
-
-        Args:
-            request: What is requested, for the log.
-            stamp: That of the request, if it has one: it identifies the request.
-            act: Does it; an `IcirError` refuses it.
-
-        Returns:
-            Why it is refused, a sentence; empty when it is accepted.
-        """
-        reason, data = '', {}
-        try:
-            act()
-        except IcirError as error:
-            reason = str(error)
-            data = {name: value for name, value in vars(error).items() if value is not None}
-            self._node.get_logger().warning(f'{request} refused: {reason}')
-        else:
-            self._node.get_logger().info(request)
-            if self.trajectory is not None:
-                self._end_trajectory('aborted', f'replaced by {request}')
-        self._report(
-            request, stamp, 'refused' if reason else 'accepted', reason or 'accepted', data
-        )
-        if not reason:
-            self._done()
-        return reason
-
-    def _report(
-        self, request: str, stamp: str, outcome: str, words: str, data: dict[str, Any]
-    ) -> None:
-        """Publish what became of a request; see `_serve`."""
-        values = {
-            'request': request,
-            'stamp': stamp,
-            'outcome': outcome,
-            'mode': self._controller.mode,
-            **data,
-        }
-        is_good = outcome in ('accepted', 'arrived')
-        status = DiagnosticStatus(level=DiagnosticStatus.OK if is_good else DiagnosticStatus.WARN)
-        status.name = f'{self._node.get_fully_qualified_name()}: motion'
-        status.message = words
-        status.values = key_values(values)
-        self._outcome.publish(status)
 
     def _take_wrench(self, message: WrenchStamped) -> None:
         """Pass the wrench of a sensor on; they come too fast to log each refusal."""
@@ -208,8 +148,3 @@ class Requests:
                 'position', list(message.position), f'{len(message.name)} numbers, one per name'
             )
         return np.array([message.position[message.name.index(one)] for one in self._joint_names])
-
-
-def _words_of(header: Header) -> str:
-    """Return the stamp of a request, by which its sender recognises the answer."""
-    return f'{header.stamp.sec}.{header.stamp.nanosec:09d}'

@@ -3,8 +3,12 @@
 from trajectory_msgs.msg import JointTrajectory
 
 from icir_control.control import Waypoints
-from icir_control.errors import RefusedError
+from icir_control.errors import IcirError, RefusedError
 
+INVALID_GOAL, INVALID_JOINTS, OLD_HEADER_TIMESTAMP = -1, -2, -3
+"""Error codes of control_msgs/action/FollowJointTrajectory, which need not be installed."""
+
+_CODES = {'invalid_joints': INVALID_JOINTS, 'old_trajectory': OLD_HEADER_TIMESTAMP}
 _FIELDS = ('positions', 'velocities', 'accelerations', 'effort')
 
 
@@ -37,3 +41,8 @@ def waypoints_of(message: JointTrajectory) -> Waypoints | None:
     stamp = message.header.stamp
     start_time = stamp.sec + 1e-9 * stamp.nanosec
     return Waypoints(joints, times, **columns, start_time=start_time or None)
+
+
+def error_code_of(error: IcirError) -> int:
+    """Return the standard error code of a refusal."""
+    return _CODES.get(getattr(error, 'reason', ''), INVALID_GOAL)

@@ -177,7 +177,7 @@ class JointStateDecoder:
         if not set(fields) <= set(FIELDS):
             raise InvalidValueError('fields', fields, f'some of {", ".join(FIELDS)}')
         self._names = tuple(names)
-        self._fields = tuple(fields)
+        self._fields = self._required = tuple(fields)
         self._plain = plain
         count = len(self._names)
         self.stamp_ns = 0
@@ -257,7 +257,7 @@ class JointStateDecoder:
                 raise RejectedMessageError('missing_name', f'joint {name!r} is not in {names}')
         for field in FIELDS:
             length = len(getattr(message, field))
-            if length != len(names) and (length or field in self._fields):
+            if length != len(names) and (length or field in self._required):
                 raise RejectedMessageError(
                     'wrong_length', f'{length} numbers in {field} for {len(names)} joints'
                 )

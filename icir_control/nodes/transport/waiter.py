@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from rclpy.action import ActionServer
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 
@@ -153,12 +154,20 @@ class Waiter:
             [client.handle for node in nodes for client in node.clients],
             [service.handle for node in nodes for service in node.services],
         ]
-        wait_set = self._wait_set(*map(len, handles))
+        actions = [w for node in nodes for w in node.waitables if isinstance(w, ActionServer)]
+        counts = [len(of_kind) for of_kind in handles]
+        for action in actions:
+            numbers = action.get_num_entities()
+            counts[2] += numbers.num_timers
+            counts[4] += numbers.num_services
+        wait_set = self._wait_set(*counts)
         wait_set.clear_entities()
         for kind, of_kind in zip(ENTITIES, handles, strict=True):
             add = getattr(wait_set, f'add_{kind}')
             for handle in of_kind:
                 add(handle)
+        for action in actions:
+            action.add_to_wait_set(wait_set)
         wait_set.wait(int(timeout_s * _NANOSECONDS))
         count = len(self._handles)
         is_slow_ready = any(map(wait_set.get_ready_entities, ENTITIES[1:])) or any(

@@ -1,0 +1,115 @@
+"""Commands as ros2_control sends them: targets of position and velocity, and torques.
+
+The bridge then does what the drives of a robot do: it turns the targets into torques.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from rclpy.node import Node
+
+from icir_control.errors import InvalidValueError
+from icir_control.nodes.transport.endpoints import JointStateSubscription
+from icir_control.nodes.transport.messages import (
+    FIELDS,
+    NANOSECONDS,
+    RejectedMessageError,
+    read_joint_state,
+)
+from icir_control.parameter import FloatArray, parameter
+from icir_control.simulation import World
+
+LONGEST_PERIOD_NS = 100_000_000
+"""[ns] Between two positions of one motion."""
+
+
+@dataclass(frozen=True)
+class ServoGains:
+    """Gains of the targets, weighted with the plant's mass matrix."""
+
+    kp: float = parameter(10000.0, '1/s^2', 'of a position target', lower=0.0, upper=1e6)
+    kd: float = parameter(200.0, '1/s', 'of a velocity target', lower=0.0, upper=1000.0)
+
+
+class AnyCommands(JointStateSubscription):
+    """Commands that fill any of position, velocity and effort; what they leave out is NaN."""
+
+    def __init__(self, node: Node, topic: str, names: Sequence[str]) -> None:
+        """Create the subscription to a topic of joints with these names."""
+        super().__init__(node, topic, names, FIELDS)
+        self._required = ()
+
+    def decode(self, raw: bytes) -> bool:
+        """Read a serialised message; return False, and count it, when it is invalid."""
+        try:
+            message = read_joint_state(raw)
+            order = self._order_of(message)
+            rows = [getattr(message, field) or np.full(len(order), np.nan) for field in FIELDS]
+            values = np.array([np.asarray(row)[order] for row in rows])
+            if np.isinf(values).any() or np.isnan(values).all():
+                raise RejectedMessageError('not_finite', 'a number is infinite, or there is none')
+        except InvalidValueError as error:
+            return self._reject('undecodable', error)
+        except RejectedMessageError as error:
+            return self._reject(error.kind, error)
+        self._accepted[:] = values
+        stamp = message.header.stamp
+        self.stamp_ns = stamp.sec * NANOSECONDS + stamp.nanosec
+        self.token = message.header.frame_id
+        return True
+
+    def _reject(self, kind: str, error: Exception) -> bool:
+        self.rejected[kind] += 1
+        self.last_rejection = str(error)
+        return False
+
+
+class Servo:
+    """Turns the newest targets into torques.
+
+    A joint with a position target gets M (kp (q_d - q) + kd (v_d - v)) + bias; without a velocity
+    target, v_d is the rate of the last two positions, and q_d goes on by it until the next one is
+    overdue by a period. One with a velocity target alone gets M kd (v_d - v) + bias. A torque is
+    added to these, or is all that acts on the joint. A joint that is not commanded is held up and
+    comes to rest.
+    """
+
+    def __init__(self, world: World, velocity_limit: FloatArray) -> None:
+        """Begin without targets.
+
+        Args:
+            world: The plant.
+            velocity_limit: (n,) of the rates of positions [rad/s or m/s].
+        """
+        self._world, self._limit = world, velocity_limit
+        self._q, self._v, self._effort = np.full((3, len(velocity_limit)), np.nan)
+        self._rate = np.zeros(len(velocity_limit))
+        self._stamp_ns = self._arrived_ns = self._period_ns = 0
+
+    def take(self, commands: JointStateSubscription, now_ns: int) -> None:
+        """Take new targets at a simulation time [ns]."""
+        period_ns = commands.stamp_ns - self._stamp_ns
+        self._period_ns = period_ns if 0 < period_ns <= LONGEST_PERIOD_NS else 0
+        self._rate[:] = 0.0
+        if self._period_ns:
+            rate = (commands.position - self._q) / (period_ns / NANOSECONDS)
+            self._rate[:] = np.clip(np.nan_to_num(rate), -self._limit, self._limit)
+        self._q[:], self._v[:] = commands.position, commands.velocity
+        self._effort[:] = commands.effort
+        self._stamp_ns, self._arrived_ns = commands.stamp_ns, now_ns
+
+    def torque(self, gains: ServoGains, now_ns: int) -> FloatArray:
+        """Return the torque (n,) at a simulation time [ns], before the limits."""
+        world = self._world
+        age_ns = now_ns - self._arrived_ns
+        is_current = age_ns <= 2 * self._period_ns
+        rate = self._rate if is_current else np.zeros_like(self._rate)
+        q = self._q + self._rate * (min(age_ns, 2 * self._period_ns) / NANOSECONDS)
+        v = np.where(np.isnan(self._v), rate, self._v)
+        acceleration = gains.kd * (v - world.velocity)
+        acceleration += gains.kp * np.nan_to_num(q - world.position)
+        is_effort = np.isnan(self._q) & np.isnan(self._v) & ~np.isnan(self._effort)
+        acceleration[is_effort] = 0.0
+        torque = world.inverse_dynamics(acceleration)
+        return np.where(is_effort, 0.0, torque) + np.nan_to_num(self._effort)

@@ -1,0 +1,162 @@
+"""What becomes of each request for a motion: decided, followed to its end, and published."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from diagnostic_msgs.msg import DiagnosticStatus
+from rclpy.node import Node
+from std_msgs.msg import Header
+
+from icir_control.control import TRAJECTORY, Controller
+from icir_control.errors import IcirError
+from icir_control.nodes.controller.telemetry import LATCHED, key_values
+from icir_control.nodes.controller.trajectories import error_code_of
+
+
+class Goal(Protocol):
+    """What somebody asks of a motion beyond that its reference comes to its end."""
+
+    def violation(self, stamp_ns: int, *, at_end: bool) -> str:
+        """Return why the motion has to end now, a sentence; empty where it may go on."""
+
+    def is_reached(self) -> bool:
+        """Return whether the arm is where the motion ends."""
+
+    def ended(self, outcome: str, words: str) -> None:
+        """Hear that the motion has `arrived` or is `aborted`, and why."""
+
+
+@dataclass(frozen=True)
+class Motion:
+    """A request that was accepted.
+
+    Attributes:
+        request: In words.
+        stamp: Of the request, if it has one: its sender recognises the answer by it.
+        mode: The mode that runs it.
+        goal: What is asked of it; None where it ends with its reference.
+    """
+
+    request: str
+    stamp: str
+    mode: str
+    goal: Goal | None
+
+
+class MotionStatus:
+    """Decides requests, and publishes on `~/motion_status` what becomes of them.
+
+    Attributes:
+        motion: What is under way; None where everything has ended.
+    """
+
+    def __init__(self, node: Node, controller: Controller, done: Callable[[], None]) -> None:
+        """Create the publisher.
+
+        Args:
+            node: The node that publishes and logs.
+            controller: Receives the requests.
+            done: Called after an accepted request.
+        """
+        self._node = node
+        self._controller = controller
+        self._done = done
+        self._publisher = node.create_publisher(DiagnosticStatus, '~/motion_status', LATCHED)
+        self.motion: Motion | None = None
+
+    def serve(
+        self, request: str, stamp: str, act: Callable[[], None], goal: Goal | None = None
+    ) -> IcirError | None:
+        """Decide a request and report its outcome.
+
+        Args:
+            request: What is requested, in words.
+            stamp: That of the request, if it has one.
+            act: Does it; an `IcirError` refuses it.
+            goal: What is asked of the motion.
+
+        Returns:
+            Why it is refused; None where it is accepted.
+        """
+        log = self._node.get_logger()
+        try:
+            act()
+        except IcirError as error:
+            log.warning(f'{request} refused: {error}')
+            data = {name: value for name, value in vars(error).items() if value is not None}
+            if request == TRAJECTORY:
+                data['error_code'] = error_code_of(error)
+            self._report(request, stamp, 'refused', str(error), data)
+            return error
+        log.info(request)
+        self.end('aborted', f'replaced by {request}')
+        self.motion = Motion(request, stamp, self._controller.mode, goal)
+        self._report(request, stamp, 'accepted', 'accepted')
+        self._done()
+        return None
+
+    def watch(self, stamp_ns: int, restarted: bool) -> None:
+        """Report the end of the motion that is under way, if it has one now.
+
+        Args:
+            stamp_ns: Of the tick [ns].
+            restarted: Whether the tick began anew.
+        """
+        motion, controller = self.motion, self._controller
+        if motion is None:
+            return
+        if restarted:
+            self.end('aborted', 'the controller has begun anew')
+            return
+        if controller.mode != motion.mode:
+            self.end('aborted', f'mode {controller.mode or "(none)"} runs instead')
+            return
+        at_end = controller.motion_left == 0.0
+        if motion.goal is not None and (words := motion.goal.violation(stamp_ns, at_end=at_end)):
+            self.stop(words)
+        elif at_end and (motion.goal is None or motion.goal.is_reached()):
+            self.end('arrived', 'arrived')
+
+    def stop(self, words: str) -> None:
+        """Abort the trajectory that is under way, and bring the arm to rest."""
+        self.end('aborted', words)
+        self._controller.follow(None)
+
+    def end(self, outcome: str, words: str) -> None:
+        """Report how the motion that is under way has ended, if there is one."""
+        motion, self.motion = self.motion, None
+        if motion is None:
+            return
+        if motion.request == TRAJECTORY:
+            self._node.get_logger().info(f'{motion.request} {outcome}: {words}')
+        self._report(motion.request, motion.stamp, outcome, words)
+        if motion.goal is not None:
+            motion.goal.ended(outcome, words)
+
+    def _report(
+        self,
+        request: str,
+        stamp: str,
+        outcome: str,
+        words: str,
+        data: dict[str, Any] | None = None,
+    ) -> None:
+        values = {
+            'request': request,
+            'stamp': stamp,
+            'outcome': outcome,
+            'mode': self._controller.mode,
+            **(data or {}),
+        }
+        is_good = outcome in ('accepted', 'arrived')
+        status = DiagnosticStatus(level=DiagnosticStatus.OK if is_good else DiagnosticStatus.WARN)
+        status.name = f'{self._node.get_fully_qualified_name()}: motion'
+        status.message = words
+        status.values = key_values(values)
+        self._publisher.publish(status)
+
+
+def stamp_words(header: Header) -> str:
+    """Return the stamp of a request, by which its sender recognises the answer."""
+    return f'{header.stamp.sec}.{header.stamp.nanosec:09d}'
