@@ -13,7 +13,7 @@ from fuzz import FUZZED
 from hypothesis import given
 from hypothesis import strategies as st
 
-from icir_control.dynamics import FrameType, JointKind, load_urdf
+from icir_control.dynamics import FrameType, JointKind, load_urdf, nonlinear_effects
 from icir_control.errors import InvalidValueError, ModelError
 from icir_control.share import share_directory
 
@@ -55,6 +55,16 @@ def test_a_simple_robot_has_what_its_description_says():
         ('arm', FrameType.BODY),
     ]
     assert model.inertias[1].mass == 2.0
+
+
+def test_losses_are_read_and_are_no_part_of_the_nonlinear_effects():
+    lossy = load_urdf(with_change('<axis', '<dynamics damping="0.5" friction="0.25"/><axis'))
+    plain = load_urdf(robot())
+    assert (lossy.joint_damping, lossy.joint_friction) == (0.5, 0.25)
+    assert (plain.joint_damping, plain.joint_friction) == (0.0, 0.0)
+    q, v = np.array([0.3]), np.array([2.0])
+    effects = [nonlinear_effects(model, model.create_data(), q, v) for model in (lossy, plain)]
+    assert np.array_equal(*effects)
 
 
 BAD = {

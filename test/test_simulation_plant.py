@@ -341,8 +341,8 @@ def test_differences_name_what_was_changed():
         plant.payload_mass = 2.0
 
 
-def test_losses_of_the_urdf_can_be_left_out():
-    world = tree(plant=Plant(joint_damping=1.5, joint_friction=0.25), lossless=True)
-    np.testing.assert_array_equal(world.model.dof_damping, 1.5)
-    np.testing.assert_array_equal(world.model.dof_frictionloss, 0.25)
+def test_losses_are_added_to_those_of_the_urdf():
+    world = tree(plant=Plant(joint_damping=1.5, joint_friction=0.25))
+    np.testing.assert_array_equal(np.sort(world.model.dof_damping), [1.5, 1.5, 5.5])
+    np.testing.assert_array_equal(np.sort(world.model.dof_frictionloss), [0.25, 0.25, 2.25])
     assert world.joint_damping.tolist() == [4.0, 0.0, 0.0], 'what the URDF says'

@@ -127,6 +127,7 @@ class Arm:
             q, v, a = path.sample(time)
             g = gravity_torque(model, data, q)
             d = rnea(model, data, q, v, a) - g
+            d += model.joint_damping * v + model.joint_friction * np.sign(v)
             left = TORQUE_SHARE * limit - np.sign(d) * g
             needed = np.where(left > WEIGHT_SHARE * limit, np.abs(d) / left, 0.0)
             if needed.max() > square:

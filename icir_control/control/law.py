@@ -70,7 +70,7 @@ class Tick:
         q: (nv,) [rad or m].
         v: (nv,) [rad/s or m/s].
         M: (nv, nv) inertia matrix.
-        nle: (nv,) bias torque [N m or N].
+        nle: (nv,) bias torque, with the losses of the joints [N m or N].
         pose: (4, 3) of the end effector in the world, rows 0-2 rotation, row 3 position [m].
         twist: (6,) of the same, LOCAL, linear first.
         jacobian: (6, nv) of the end effector, LOCAL, linear rows first.

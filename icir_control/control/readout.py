@@ -89,7 +89,8 @@ class Readout:
     def torque_terms(self) -> dict[str, NDArray[np.float64]]:
         """The parts of the torque by name, each (nv,); they add up to `torque`.
 
-        inertia is M a_r of the reference, coriolis C v, gravity g, feedback M (ddq - a_r) without
+        inertia is M a_r of the reference, coriolis C v with the
+        losses of the joints, gravity g, feedback M (ddq - a_r) without
         null_space, M (1 - J^# J)(ddq - a_r) of a redundant arm whose tool has a path; compliance
         is J^T f, observer what it cancels, saturation what the limits took away (below zero where
         they took from a positive torque).

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from icir_control.compiled import JIT_DISABLED, bound, machine_code
 from icir_control.control.kernels.contact import FREE
 from icir_control.control.kernels.follow import follow_pose_path, place_joint_path
+from icir_control.control.kernels.losses import FRICTION_SOFTNESS
 from icir_control.control.kernels.memory import (
     JOINT_PATH,
     MEMORY_LAYOUT,
@@ -25,7 +26,7 @@ from icir_control.control.kernels.memory import (
 from icir_control.control.kernels.rehearse import rehearse
 from icir_control.control.kernels.structs import argument
 from icir_control.control.kernels.tick import run
-from icir_control.dynamics import Model
+from icir_control.dynamics import Model, compute_all_terms
 from icir_control.dynamics.kernels import CheckedKernel
 from icir_control.spatial import SE3, Motion
 from icir_control.trajectory import JointTrajectory, SE3Trajectory
@@ -118,6 +119,14 @@ class Workspace:
         memory.velocity_limit[:] = model.velocity_limit
         memory.lower_position_limit[:] = model.lower_position_limit
         memory.upper_position_limit[:] = model.upper_position_limit
+        memory.joint_damping[:] = model.joint_damping
+        memory.joint_friction[:] = model.joint_friction
+        memory.lossy = model.joint_damping.any() or model.joint_friction.any()
+        memory.friction_softness[:] = np.inf
+        if model.joint_friction.any():
+            compute_all_terms(model, self.data, np.zeros(model.nq), np.zeros(model.nv))
+            mobility = np.linalg.inv(self.data.M).diagonal()
+            memory.friction_softness[:] = FRICTION_SOFTNESS * mobility
         memory.acceleration_limit[:] = memory.torque_rate_limit[:] = np.inf
         self.forget_contact()
         memory.singular_direction[:] = memory.reference_direction[:] = 1.0 / np.sqrt(6.0)

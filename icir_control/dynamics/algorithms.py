@@ -96,7 +96,7 @@ def gravity_torque(model: Model, data: Data, q: Any) -> Array:
 
 
 def nonlinear_effects(model: Model, data: Data, q: Any, v: Any) -> Array:
-    """Return `data.nle` = C(q, v) v + g(q), (nv,): the torque at ddq = 0."""
+    """Return `data.nle` = C(q, v) v + g(q), (nv,): the torque at ddq = 0, without joint losses."""
     compute2(inverse.nonlinear_effects, model, data, q, v)
     return data.nle
 

@@ -51,14 +51,16 @@ class ModelBuilder:
         self._name = name
         self._gravity = freeze(checked('gravity', gravity, (3,)))
         empty = freeze(np.zeros(0))
-        limits = dict.fromkeys(('lower', 'upper', 'velocity', 'effort'), empty)
+        numbers = dict.fromkeys(
+            ('lower', 'upper', 'velocity', 'effort', 'damping', 'friction'), empty
+        )
         universe = Joint(
             WORLD,
             JointKind.UNIVERSE,
             0,
             SE3.identity(),
             np.zeros(3),
-            **limits,
+            **numbers,
             actuated=False,
             index_q=0,
             index_v=0,
@@ -81,6 +83,8 @@ class ModelBuilder:
         upper: Any = None,
         velocity: Any = None,
         effort: Any = None,
+        damping: Any = None,
+        friction: Any = None,
         actuated: bool | None = None,
     ) -> Self:
         """Add a moving joint, and a frame with its name.
@@ -95,6 +99,8 @@ class ModelBuilder:
             upper: Largest coordinates.
             velocity: Largest speeds, one positive number or (nv,) [rad/s or m/s].
             effort: Largest torques or forces, one number or (nv,) [N m or N].
+            damping: Viscous, one number or (nv,) [N m s/rad or N s/m]; None for none.
+            friction: Coulomb, one number or (nv,) [N m or N]; None for none.
             actuated: Whether a motor moves it; by default all but planar and floating joints.
 
         Raises:
@@ -107,8 +113,8 @@ class ModelBuilder:
         placement = base.placement @ _checked_placement(placement)
         if actuated is None:
             actuated = kind not in (JointKind.PLANAR, JointKind.FLOATING)
-        lower = _checked_limit(name, 'lower', lower, kind.nq, -np.inf)
-        upper = _checked_limit(name, 'upper', upper, kind.nq, np.inf)
+        lower = _checked_numbers(name, 'lower', lower, kind.nq, -np.inf)
+        upper = _checked_numbers(name, 'upper', upper, kind.nq, np.inf)
         if (lower > upper).any():
             raise InvalidValueError(f'lower of joint {name}', lower, f'at most upper, {upper}')
         last = self._joints[-1]
@@ -120,8 +126,10 @@ class ModelBuilder:
             axis=freeze(unit(f'axis of joint {name}', axis)),
             lower=lower,
             upper=upper,
-            velocity=_checked_limit(name, 'velocity', velocity, kind.nv, np.inf),
-            effort=_checked_limit(name, 'effort', effort, kind.nv, np.inf),
+            velocity=_checked_numbers(name, 'velocity', velocity, kind.nv, np.inf),
+            effort=_checked_numbers(name, 'effort', effort, kind.nv, np.inf),
+            damping=_checked_numbers(name, 'damping', damping, kind.nv, 0.0),
+            friction=_checked_numbers(name, 'friction', friction, kind.nv, 0.0),
             actuated=actuated,
             index_q=last.index_q + last.nq,
             index_v=last.index_v + last.nv,
@@ -268,16 +276,18 @@ def _checked_placement(placement: SE3 | None) -> SE3:
     return placement
 
 
-def _checked_limit(joint: str, name: str, value: Any, size: int, default: float) -> np.ndarray:
-    """Return a limit as a read-only array; `default` tells which side is unlimited."""
+def _checked_numbers(joint: str, name: str, value: Any, size: int, default: float) -> np.ndarray:
+    """Return numbers of a joint as a read-only array; `default` where none are given."""
     if value is None:
         return freeze(np.full(size, default))
-    lowest = 0.0 if name in ('velocity', 'effort') else -np.inf
+    lowest = -np.inf if name in ('lower', 'upper') else 0.0
+    highest = np.finfo(float).max if name in ('damping', 'friction') else np.inf
     try:
-        limit = np.array(np.broadcast_to(np.asarray(value, dtype=float), (size,)))
+        numbers = np.array(np.broadcast_to(np.asarray(value, dtype=float), (size,)))
     except (TypeError, ValueError):
-        limit = np.array(np.nan)
-    if not (limit >= lowest).all():
+        numbers = np.array(np.nan)
+    if not ((numbers >= lowest) & (numbers <= highest)).all():
         expected = f'one number or {size}, none of them NaN{"" if lowest else " or negative"}'
+        expected += ' or infinite' if highest < np.inf else ''
         raise InvalidValueError(f'{name} of joint {joint}', value, expected)
-    return freeze(limit)
+    return freeze(numbers)

@@ -82,6 +82,8 @@ class Joint(Value):
         upper: Largest q (nq,).
         velocity: Largest speed (nv,) [rad/s or m/s].
         effort: Largest torque or force (nv,) [N m or N].
+        damping: Viscous (nv,) [N m s/rad or N s/m].
+        friction: Coulomb (nv,) [N m or N].
         actuated: Whether a motor moves it.
         index_q: Where its coordinates begin in q.
         index_v: Where its degrees of freedom begin in v.
@@ -96,6 +98,8 @@ class Joint(Value):
     upper: Array
     velocity: Array
     effort: Array
+    damping: Array
+    friction: Array
     actuated: bool
     index_q: int
     index_v: int

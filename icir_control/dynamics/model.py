@@ -106,6 +106,19 @@ class Model(Value):
         return freeze(np.concatenate([joint.effort for joint in self.joints]))
 
     @cached_property
+    def joint_damping(self) -> Array:
+        """Viscous damping D (nv,) [N m s/rad or N s/m]; read-only.
+
+        No part of nle, `rnea` or `aba`: the torque of the motors is `rnea` + D v + friction.
+        """
+        return freeze(np.concatenate([joint.damping for joint in self.joints]))
+
+    @cached_property
+    def joint_friction(self) -> Array:
+        """Coulomb friction (nv,) [N m or N], no part of nle, `rnea` or `aba`; read-only."""
+        return freeze(np.concatenate([joint.friction for joint in self.joints]))
+
+    @cached_property
     def buffer(self) -> Array:
         """A `Data`'s buffer before anything is computed; not to be written to."""
         return build_buffer(self.joints, self.inertias, self.frames, self.gravity)

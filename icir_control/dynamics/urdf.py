@@ -215,6 +215,8 @@ def _add_joint(builder: ModelBuilder, joint: Any, default_effort: float | None) 
         upper=upper,
         velocity=velocity,
         effort=effort,
+        damping=joint.dynamics and joint.dynamics.damping,
+        friction=joint.dynamics and joint.dynamics.friction,
         actuated=False if joint.mimic is not None else None,
     )
 

@@ -17,7 +17,7 @@ from icir_control.share import SCHEME, package_folders
 MAX_BYTES = 20_000_000
 """The largest known descriptions of humanoids take a twentieth of this."""
 _LINK_PARTS = ('inertial',)
-_JOINT_PARTS = ('origin', 'parent', 'child', 'axis', 'limit', 'mimic')
+_JOINT_PARTS = ('origin', 'parent', 'child', 'axis', 'limit', 'dynamics', 'mimic')
 JOINT_TYPES = ('revolute', 'continuous', 'prismatic', 'fixed', 'planar', 'floating')
 
 
@@ -212,6 +212,10 @@ class _Checker:
             if not any(direction):
                 self._fail(where, f"<axis> has xyz='{axis.get('xyz')}'; it must not be zero")
         self._limit(where, kind, joint.find('limit'))
+        dynamics = joint.find('dynamics')
+        if dynamics is not None:
+            for name in ('damping', 'friction'):
+                self._numbers(where, dynamics, name, '0', lowest=0.0)
         mimic = joint.find('mimic')
         if mimic is not None:
             if mimic.get('joint') not in self._joints or mimic.get('joint') == joint.get('name'):

@@ -110,16 +110,13 @@ class Plant:
         }
 
 
-def compile_plant(
-    spec: mujoco.MjSpec, plant: Plant, end_effector: str, *, lossless: bool = False
-) -> mujoco.MjModel:
+def compile_plant(spec: mujoco.MjSpec, plant: Plant, end_effector: str) -> mujoco.MjModel:
     """Compile a scene with the plant's own masses, losses and steps.
 
     Args:
         spec: The scene; a payload is added to it.
         plant: What differs.
         end_effector: Name of the link that carries the payload.
-        lossless: Whether damping and friction of the URDF are left out.
 
     Returns:
         The model that is stepped.
@@ -135,8 +132,6 @@ def compile_plant(
     indices = [model.body(name).id for name in moving_names]
     model.body_mass[indices] = masses
     model.body_inertia[indices] = inertias
-    if lossless:
-        model.dof_damping[:] = model.dof_frictionloss[:] = 0.0
     model.dof_damping[:] += plant.joint_damping
     model.dof_frictionloss[:] += plant.joint_friction
     model.dof_armature[:] += plant.rotor_inertia

@@ -116,7 +116,6 @@ class SimulatedRobot:
         timestep: float = 1e-3,
         initial_configuration: ArrayLike | None = None,
         plant: Plant | None = None,
-        lossless: bool = False,
         locked: Mapping[str, float] | None = None,
         default_effort: float | None = None,
     ) -> None:
@@ -130,8 +129,6 @@ class SimulatedRobot:
             initial_configuration: (nv,) [rad or m]; by default zero, or the limit next to it, or
                 the nearest posture found in which no links touch.
             plant: How the robot departs from its URDF; by default not at all.
-            lossless: Whether damping and friction of the URDF are left out, so that there is no
-                other than the plant's.
             locked: Joints that do not move, and where they are held [rad or m].
             default_effort: Limit of joints to which the URDF gives none, or 0 [N m or N].
 
@@ -158,7 +155,7 @@ class SimulatedRobot:
         self.armature, self.effort_limit = joints.armature, joints.effort_limit
         self._initial = self._start(spec, nominal, initial_configuration)
         self.notes += settle_floor(spec, nominal, self._initial[joints.inverse])
-        self.model = compile_plant(spec, self.plant, end_effector_frame, lossless=lossless)
+        self.model = compile_plant(spec, self.plant, end_effector_frame)
         self._links = {name: self.model.body(name).id for name in description.links}
         self._nominal_bodies = {name: nominal.body(name).id for name in description.links}
         self.links = tuple(description.links)

@@ -23,6 +23,9 @@ MEAN_RATE = 10.0
 SLOW = 0.01
 """[rad/s or m/s] Of a joint's reference, below which its friction may change sign."""
 
+STILL = 1e-3
+"""[rad/s or m/s] Of every joint's reference, below which the arm is held against what pushes."""
+
 NOISE = 6.0
 """Standard deviations of the residual's noise that count as no contact."""
 
@@ -74,7 +77,8 @@ def decide_contact(memory: Struct, tick: Struct, share: float) -> None:
         tick: The state that was measured.
         share: The greatest `contact_share` of a joint.
     """
-    moves = memory.path != NO_PATH and memory.path_time_now < memory.duration
+    under_way = memory.path != NO_PATH and memory.path_time_now < memory.duration
+    moves = memory.tracks and under_way and _fastest(tick.velocity_reference) > STILL
     if memory.contact != FREE:
         least = -1.0 if memory.path_time > 0.0 else 0.0
         memory.rate_limit = memory.pressing_rate * max(1.0 - share, least)
@@ -85,13 +89,21 @@ def decide_contact(memory: Struct, tick: Struct, share: float) -> None:
             memory.contact_changed = 1
             memory.rate_limit = np.inf
         return
-    touches = memory.tracks and moves and share > 1.0 and memory.contact_torque > 0.0
+    touches = moves and share > 1.0 and memory.contact_torque > 0.0
     memory.ticks_touching = memory.ticks_touching + 1 if touches else 0
     if memory.ticks_touching == TICKS:
         memory.contact = TOUCHED
         memory.contact_changed = 1
         memory.time_over = 0.0
         _find_pressing_rate(memory, tick)
+
+
+@part
+def _fastest(v: np.ndarray) -> float:
+    greatest = 0.0
+    for i in range(v.shape[0]):
+        greatest = max(greatest, abs(v[i]))
+    return greatest
 
 
 @part

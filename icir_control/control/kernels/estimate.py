@@ -15,6 +15,7 @@ from icir_control.control.kernels.linear import (
     copy_matrix,
     shown_inertia,
 )
+from icir_control.control.kernels.losses import add_losses
 from icir_control.control.kernels.structs import Struct
 from icir_control.dynamics.kernels import mass_matrix_of, nle_of, terms
 
@@ -255,6 +256,7 @@ def predict(dynamics: np.ndarray, memory: Struct, tick: Struct) -> None:
     """
     for k in range(memory.delay):
         terms(dynamics, tick.q, tick.v)
+        add_losses(dynamics, memory, tick, tick.v)
         if k == 0:
             remember(memory, mass_matrix_of(dynamics), nle_of(dynamics), tick)
         step_plant(dynamics, memory, tick, memory.delayed_torque[k])

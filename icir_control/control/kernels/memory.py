@@ -84,6 +84,10 @@ MEMORY_LAYOUT = Layout(
         'acceleration_limit': (n,),
         'lower_position_limit': (n,),
         'upper_position_limit': (n,),
+        # Losses in its joints.
+        'joint_damping': (n,),
+        'joint_friction': (n,),
+        'friction_softness': (n,),
         # What the model does not know.
         'observer_gain': (),
         'observer_rate': (n,),
@@ -156,6 +160,7 @@ MEMORY_LAYOUT = Layout(
         'needs_twist',
         'tracks',
         'limited',
+        'lossy',
         'delay',
         'observing',
         'has_torque',

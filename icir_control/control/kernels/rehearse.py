@@ -85,7 +85,8 @@ def _square_of_stretch(dynamics: np.ndarray, memory: Struct, tick: Struct) -> fl
     M, nle, g = mass_matrix_of(dynamics), nle_of(dynamics), gravity_of(dynamics)
     square = 0.0
     for i in range(n):
-        d = nle[i] - g[i]
+        friction = np.copysign(memory.joint_friction[i], v[i])
+        d = nle[i] - g[i] + memory.joint_damping[i] * v[i] + friction
         for j in range(n):
             d += M[i, j] * (q_after[j] - 2.0 * q[j] + q_before[j]) / (h * h)
         left = TORQUE_SHARE * limit[i] - (g[i] if d > 0.0 else -g[i])

@@ -17,6 +17,7 @@ from icir_control.control.kernels.linear import (
     copy_matrix,
     smallest_singular_value,
 )
+from icir_control.control.kernels.losses import add_losses
 from icir_control.control.kernels.memory import (
     ACTUATE,
     ADVANCE,
@@ -265,6 +266,7 @@ def sense(dynamics: np.ndarray, memory: Struct, tick: Struct) -> None:
     """Bring the terms of the dynamics and the tool to the state of the tick."""
     terms(dynamics, tick.q, tick.v)
     frame_terms(dynamics, memory.frame, tick.pose, tick.twist, tick.jacobian, tick.drift)
+    add_losses(dynamics, memory, tick, tick.v)
     M, nle = mass_matrix_of(dynamics), nle_of(dynamics)
     copy_matrix(M, tick.M)
     copy(nle, tick.nle)

@@ -69,10 +69,9 @@ class MujocoBridge:
             timestep=config.timestep,
             initial_configuration=config.initial_configuration,
             plant=config.plant,
-            lossless=True,  # as the dynamics model; the plant's parameters add losses
             **robot.options,
         )
-        self._notes = check_model(self._model, self.world)
+        check_model(self._model, self.world)
         self._build_loop(waiter)
         self._build_interface()
         self._viewer = open_viewer(self.world, config.viewer)
@@ -157,7 +156,7 @@ class MujocoBridge:
         )
         for name, value in config.plant.differences.items():
             log.warning(f'the plant departs from the model: plant.{name} = {value}')
-        for note in filter(None, (self._robot.note, *self._notes, *self.world.notes)):
+        for note in filter(None, (self._robot.note, *self.world.notes)):
             log.warning(note)
         for shape in self.world.left_out:
             log.debug(f'left out: {shape}')

@@ -1,0 +1,75 @@
+"""Damping and friction of the joints, as a URDF gives them: the feed-forward bears both."""
+
+import re
+
+import numpy as np
+import pytest
+from closed_loop import HOME, parameters_of, urdf_of
+
+from icir_control.control import Controller, ControllerConfig
+from icir_control.dynamics import load_urdf
+from icir_control.simulation import World
+
+NONE, DAMPED, ROUGH = '', 'damping="2"', 'friction="1"'
+
+
+class Loop:
+    """The shipped arm with losses in every joint, and its controller."""
+
+    def __init__(self, losses, start, **changes):
+        text = urdf_of().read_text()
+        text = re.sub(r'(<limit effort)', rf'<dynamics {losses}/>\1', text)
+        model = load_urdf(text)
+        assert model.joint_damping.any() or model.joint_friction.any()
+        self.world = World(
+            text,
+            joint_names=model.joint_names,
+            end_effector_frame='end_effector_link',
+            initial_configuration=start,
+        )
+        parameters = {**parameters_of(), **changes}
+        self.controller = Controller(model, ControllerConfig.from_parameters(parameters, model))
+        self.q, self.v, self.effort = np.zeros((3, model.nv))
+        self.world.read(self.q, self.v, self.effort)
+        self.controller.restart(0.0, self.q, self.v)
+
+    def go(self, mode, seconds):
+        """Run a mode; return the greatest error of the joints and the torques (ticks, nv)."""
+        self.controller.select(mode)
+        errors, torques = [], []
+        for _ in range(round(seconds * 1000)):
+            self.world.read(self.q, self.v, self.effort)
+            torques.append(self.controller.tick(self.world.time_ns * 1e-9, self.q, self.v).copy())
+            errors.append(np.abs(self.controller.tracking_error[0]).max())
+            self.world.step(torques[-1])
+        return max(errors), np.array(torques)
+
+
+@pytest.mark.parametrize(
+    ('losses', 'bound'), [(DAMPED, 1e-12), (ROUGH, 1e-9), (f'{DAMPED} {ROUGH}', 1e-9)]
+)
+def test_a_lossy_arm_is_tracked_to_round_off(losses, bound):
+    """Friction is a constraint in MuJoCo, solved to a tolerance."""
+    loop = Loop(losses, np.zeros(6))
+    assert loop.go('home', 2.5)[0] < bound
+    assert loop.go('down', 2.2)[0] < bound
+
+
+def test_friction_does_not_chatter_at_rest():
+    loop = Loop(f'{DAMPED} {ROUGH}', HOME)
+    loop.go('home', 0.1)
+    _, torques = loop.go('hold', 0.3)
+    assert np.abs(np.diff(torques, axis=0)).max() < 1e-9
+
+
+def test_a_damped_arm_yields_as_if_it_were_not_damped():
+    """The law says how the arm moves under a hand, whatever the joints lose."""
+    placements = []
+    for losses in (DAMPED, 'damping="1e-9"'):
+        loop = Loop(losses, HOME)
+        loop.controller.select('float')
+        loop.world.push('end_effector_link', [0.0, 0.0, 5.0, 0.0, 0.0, 0.0])
+        loop.go('float', 0.5)
+        placements.append(loop.controller.current_pose.translation)
+    np.testing.assert_allclose(*placements, atol=1e-4)
+    assert np.linalg.norm(placements[0]) > 0.1
