@@ -85,6 +85,9 @@ def sim(
     verbose: Annotated[
         bool, typer.Option('--verbose', help='Name each shape that cannot be drawn.')
     ] = False,
+    record: Annotated[
+        Path | None, typer.Option(help='MCAP file to record to.', show_default='none')
+    ] = None,
 ) -> None:
     """Run the simulation, with the keyboard in this terminal; q or Ctrl-C ends it."""
     from icir_control.app.sim import simulate
@@ -104,7 +107,21 @@ def sim(
         free_run=free_run,
         composed=composed,
         verbose=verbose,
+        record=record,
     )
+
+
+@app.command('record')
+def record_command(
+    file: Annotated[
+        Path | None, typer.Argument(help='MCAP file.', show_default='named by date and time')
+    ] = None,
+) -> None:
+    """Record what bridge and controller say, until a signal; any MCAP tool opens the file."""
+    from icir_control.app.recording import record_here
+
+    if not record_here(file):
+        raise typer.Exit(1)
 
 
 @app.command()
