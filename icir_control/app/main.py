@@ -124,6 +124,28 @@ def record_command(
         raise typer.Exit(1)
 
 
+@app.command('report')
+def report_command(
+    file: Annotated[Path, typer.Argument(help='Recording.')],
+    against: Annotated[
+        Path | None, typer.Option(help='A second recording, beside it.', show_default='none')
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option(help='HTML file.', show_default='named as the recording')
+    ] = None,
+    csv: Annotated[
+        Path | None, typer.Option(help='File for the states as text.', show_default='none')
+    ] = None,
+    npz: Annotated[
+        Path | None, typer.Option(help='File for the states as arrays.', show_default='none')
+    ] = None,
+) -> None:
+    """Write a recording's metrics, plots and parameters as one page that needs no network."""
+    from icir_control.app.recording import report_on
+
+    report_on(file, against, output or file.with_suffix('.html'), csv=csv, npz=npz)
+
+
 @app.command()
 def demo(
     output: Annotated[Path, typer.Option(help='Folder for the plots.')] = Path('results'),

@@ -36,13 +36,43 @@ def record_here(path: Path | None) -> bool:
     return record(path, lambda line: print(line, file=sys.stderr, flush=True))
 
 
-def require(library: str) -> None:
-    """Check that a library of the extra `record` is installed.
+def report_on(
+    path: Path, against: Path | None, output: Path, *, csv: Path | None, npz: Path | None
+) -> None:
+    """Write a report, and what else is wanted of a recording.
+
+    Args:
+        path: The recording.
+        against: Another recording, shown beside it.
+        output: The HTML file.
+        csv: File for the states as text.
+        npz: File for the states as arrays.
 
     Raises:
-        ConfigurationError: It is not; the message says how to install it.
+        IcirError: A recording cannot be read, the two are of different arms, a file cannot be
+            written, or a library is missing.
     """
-    if find_spec(library) is None:
-        raise ConfigurationError(
-            f"{library} is not installed; pip install 'icir_control[record]' brings it"
-        )
+    require('mcap', 'plotly')
+    from icir_control.app.recording import report
+    from icir_control.app.recording.reader import Recording
+
+    recordings = [Recording(one) for one in (path, against) if one]
+    for write, file in ((report.write_csv, csv), (report.write_npz, npz)):
+        if file:
+            write(recordings[0], file)
+            print(file)
+    report.write_report(recordings, output)
+    print(output)
+
+
+def require(*libraries: str) -> None:
+    """Check that libraries of the extra `record` are installed.
+
+    Raises:
+        ConfigurationError: One is not; the message says how to install it.
+    """
+    for library in libraries:
+        if find_spec(library) is None:
+            raise ConfigurationError(
+                f"{library} is not installed; pip install 'icir_control[record]' brings it"
+            )

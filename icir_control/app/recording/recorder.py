@@ -10,10 +10,8 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from operator import itemgetter
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
-from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
-from geometry_msgs.msg import PoseStamped, WrenchStamped
 from rcl_interfaces.msg import Parameter as ParameterMessage
 from rcl_interfaces.msg import ParameterEvent
 from rcl_interfaces.srv import GetParameters, ListParameters
@@ -21,48 +19,24 @@ from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.serialization import deserialize_message
-from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
-from trajectory_msgs.msg import JointTrajectory
 
 from icir_control.app.processes import BRIDGE, CONTROLLER
 from icir_control.app.recording import RECORDING, WAITING
+from icir_control.app.recording.topics import (
+    DESCRIPTION,
+    LATCHED,
+    PARAMETERS,
+    STATES,
+    TOPICS,
+)
 from icir_control.app.recording.writer import RecordingFile
 from icir_control.errors import ConfigurationError
 from icir_control.nodes.process.run import gc_off, init_ros
 from icir_control.nodes.process.stop_request import StopRequest
 from icir_control.nodes.transport.endpoints import NotExecuted, has_native_parts
 from icir_control.share import find_model_file
-
-STATES: Final = 'joint_states'
-COMMANDS: Final = 'joint_commands'
-DESCRIPTION: Final = 'robot_description'
-PARAMETERS: Final = '/parameter_events'
-MODE: Final = f'{CONTROLLER}/mode'
-WRENCH: Final = f'{BRIDGE}/external_wrench'
-
-TOPICS: Final[dict[str, Any]] = {
-    STATES: JointState,
-    COMMANDS: JointState,
-    f'{CONTROLLER}/select_mode': String,
-    f'{CONTROLLER}/target_pose': PoseStamped,
-    f'{CONTROLLER}/target_joints': JointState,
-    f'{CONTROLLER}/joint_trajectory': JointTrajectory,
-    f'{CONTROLLER}/measured_wrench': WrenchStamped,
-    f'{CONTROLLER}/current_pose': PoseStamped,
-    f'{CONTROLLER}/reference_pose': PoseStamped,
-    f'{CONTROLLER}/joint_reference': JointState,
-    WRENCH: WrenchStamped,
-    '/clock': Clock,
-    '/diagnostics': DiagnosticArray,
-    PARAMETERS: ParameterEvent,
-}
-LATCHED: Final[dict[str, Any]] = {
-    DESCRIPTION: String,
-    MODE: String,
-    f'{CONTROLLER}/motion_status': DiagnosticStatus,
-}
 
 # As many states as the fastest loop makes in some seconds. By best effort: whoever publishes
 # waits for nobody, and answers no acknowledgement.
