@@ -146,6 +146,20 @@ def report_command(
     report_on(file, against, output or file.with_suffix('.html'), csv=csv, npz=npz)
 
 
+@app.command('film')
+def film_command(
+    file: Annotated[Path, typer.Argument(help='Recording.')],
+    output: Annotated[
+        Path | None,
+        typer.Option('--output', '-o', help='The film.', show_default='named as the recording'),
+    ] = None,
+) -> None:
+    """Draw a recording as a film, with the reference as a ghost; needs no display."""
+    from icir_control.app.recording import film_of
+
+    film_of(file, output or file.with_suffix('.mp4'))
+
+
 @app.command()
 def demo(
     output: Annotated[Path, typer.Option(help='Folder for the plots.')] = Path('results'),

@@ -184,6 +184,11 @@ class World(SimulatedRobot):
             velocity_out[:] = self._sensors.velocity
 
     @property
+    def joint_order(self) -> NDArray[np.intp]:
+        """(nv,) the place of each joint among MuJoCo's."""
+        return self._order
+
+    @property
     def position(self) -> NDArray[np.float64]:
         """(nv,) where the joints are, whatever the sensors tell [rad or m]."""
         return self._qpos[self._order]

@@ -65,6 +65,30 @@ def report_on(
     print(output)
 
 
+def film_of(path: Path, output: Path) -> None:
+    """Make a film of a recording.
+
+    Args:
+        path: The recording.
+        output: The film.
+
+    Raises:
+        IcirError: The recording cannot be read, nothing can be drawn here, the film cannot be
+            written, or a library is missing.
+    """
+    require('mcap', 'imageio_ffmpeg')
+    from rich.progress import Progress
+
+    from icir_control.app.recording.film import write_film
+    from icir_control.app.recording.reader import Recording
+
+    recording = Recording(path)
+    with Progress() as progress:
+        task = progress.add_task('drawing', total=1.0)
+        write_film(recording, output, lambda share: progress.update(task, completed=share))
+    print(output)
+
+
 def require(*libraries: str) -> None:
     """Check that libraries of the extra `record` are installed.
 

@@ -6,7 +6,7 @@ bytes wait in the middleware's queue, from which they are taken in batches.
 
 import struct
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import suppress
 from operator import itemgetter
 from pathlib import Path
@@ -44,6 +44,7 @@ _QUEUE = QoSProfile(depth=100_000, reliability=ReliabilityPolicy.BEST_EFFORT)
 _LATCHED_QUEUE = QoSProfile(depth=10, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 _POLL_PERIOD = 5e-3  # s between two looks into the queues
 _NODE_PERIOD = 0.05  # s between two looks at the answers of services
+_ANSWER_TIMEOUT = 2.0  # s until a request is sent again
 _SAVE_PERIOD = 0.5  # s between two writes to the disk
 _NANOSECONDS = 1_000_000_000
 _STAMP = struct.Struct('<iI')
@@ -239,20 +240,29 @@ class _Parameters:
         """Return all parameters as one event, when they have come; None before and after."""
         return next(self._answers, None)
 
+    def _call(self, client: Any, request: Any) -> Generator[None, None, Any]:
+        """Give None until the answer is there, and return it.
+
+        A request that is sent before both ends have found each other is lost: it is sent again.
+        """
+        while True:
+            answer, end = client.call_async(request), time.monotonic() + _ANSWER_TIMEOUT
+            while time.monotonic() < end:
+                if answer.done():
+                    return answer.result()
+                yield None
+            client.remove_pending_request(answer)
+
     def _ask(self) -> Iterator[ParameterEvent | None]:
         """Give None until the answer is there, then the answer."""
         while not (self._list.service_is_ready() and self._get.service_is_ready()):
             yield None
-        listed = self._list.call_async(ListParameters.Request())
-        while not listed.done():
-            yield None
-        names = listed.result().result.names
-        got = self._get.call_async(GetParameters.Request(names=names))
-        while not got.done():
-            yield None
+        listed = yield from self._call(self._list, ListParameters.Request())
+        names = listed.result.names
+        got = yield from self._call(self._get, GetParameters.Request(names=names))
         event = ParameterEvent(node=f'{self._node.get_namespace().rstrip("/")}/{self._name}')
         event.stamp = self._node.get_clock().now().to_msg()
-        for name, value in zip(names, got.result().values, strict=True):
+        for name, value in zip(names, got.values, strict=True):
             event.new_parameters.append(ParameterMessage(name=name, value=value))
         yield event
 
