@@ -160,6 +160,26 @@ def film_command(
     film_of(file, output or file.with_suffix('.mp4'))
 
 
+@app.command('replay')
+def replay_command(
+    file: Annotated[Path, typer.Argument(help='Recording.')],
+    rate: Annotated[
+        float, typer.Option(min=0.0, help='Simulated seconds per second; 0: as fast as possible.')
+    ] = 1.0,
+    simulate: Annotated[
+        bool,
+        typer.Option('--simulate', help='Run it again, and tell whether the trajectory is same.'),
+    ] = False,
+) -> None:
+    """Publish a recording's states and poses, for rviz; or simulate it once more."""
+    from icir_control.app.recording import replay, simulate_again
+
+    if not simulate:
+        replay(file, rate)
+    elif not simulate_again(file):
+        raise typer.Exit(1)
+
+
 @app.command()
 def demo(
     output: Annotated[Path, typer.Option(help='Folder for the plots.')] = Path('results'),

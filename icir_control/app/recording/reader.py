@@ -1,5 +1,6 @@
 """What a recording holds, as columns over simulation time."""
 
+from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,9 +18,23 @@ from rclpy.serialization import deserialize_message
 from std_msgs.msg import String
 
 from icir_control.app.measurement import Array, TimeSeries
-from icir_control.app.recording.topics import DESCRIPTION, MODE, PARAMETERS, STATES, WRENCH
+from icir_control.app.recording.topics import (
+    DESCRIPTION,
+    MODE,
+    PARAMETERS,
+    STATES,
+    TOPICS,
+    WRENCH,
+)
 from icir_control.errors import IcirError
-from icir_control.nodes.transport.messages import FIELDS, JointStateDecoder, read_joint_state
+from icir_control.nodes.transport.messages import (
+    FIELDS,
+    NANOSECONDS,
+    STAMP,
+    STAMP_OFFSET,
+    JointStateDecoder,
+    read_joint_state,
+)
 from icir_control.spatial import SE3
 
 MAGIC: Final = b'\x89MCAP0\r\n'
@@ -39,6 +54,8 @@ class Message(NamedTuple):
 
     time_ns: int
     """Wall time of its arrival [ns]."""
+    sent_ns: int
+    """Wall time of its publication [ns]."""
     raw: bytes
 
 
@@ -119,14 +136,28 @@ class Recording:
         return [span for span in spans if span.end > span.start]
 
     @cached_property
-    def parameters(self) -> dict[str, dict[str, Any]]:
-        """Of each node, at the end of the recording, by name."""
+    def given(self) -> dict[str, dict[str, Any]]:
+        """Parameters of each node when they were first asked for, by name."""
         found: dict[str, dict[str, Any]] = {}
         for event in self._decoded(PARAMETERS, ParameterEvent):
             of_node = found.setdefault(event.node.rpartition('/')[2], {})
-            for parameter in (*event.new_parameters, *event.changed_parameters):
-                of_node[parameter.name] = parameter_value_to_python(parameter.value)
+            of_node.update(self.values_of(event.new_parameters))
         return found
+
+    @cached_property
+    def parameters(self) -> dict[str, dict[str, Any]]:
+        """Parameters of each node at the end of the recording, by name."""
+        found = {node: dict(values) for node, values in self.given.items()}
+        for event in self._decoded(PARAMETERS, ParameterEvent):
+            of_node = found.setdefault(event.node.rpartition('/')[2], {})
+            of_node.update(self.values_of(event.changed_parameters))
+        return found
+
+    @staticmethod
+    def values_of(parameters: Sequence[Any]) -> dict[str, Any]:
+        """Return the values of parameter messages, by name."""
+        values = {one.name: parameter_value_to_python(one.value) for one in parameters}
+        return {name: list(v) if isinstance(v, array) else v for name, v in values.items()}
 
     @property
     def description(self) -> str:
@@ -193,11 +224,18 @@ def _messages_in(path: Path) -> Mapping[str, Sequence[Message]]:
             file.seek(0)
             for _, channel, message in make_reader(file, validate_crcs=True).iter_messages():
                 of_topic = messages.setdefault(channel.topic, [])
-                of_topic.append(Message(message.log_time, message.data))
+                of_topic.append(Message(message.log_time, message.publish_time, message.data))
     except OSError as error:
         raise RecordingError(path, f'cannot be read: {error.strerror}') from error
     except (McapError, ValueError, StructError, StopIteration, RuntimeError) as error:
         raise RecordingError(path, f'is damaged: {error}') from error
     prefix = next((topic for topic in messages if topic.endswith(f'/{STATES}')), '/')
     prefix = prefix.removesuffix(STATES)
-    return {topic.removeprefix(prefix): found for topic, found in messages.items()}
+    # Some names are absolute.
+    return {t if t in TOPICS else t.removeprefix(prefix): found for t, found in messages.items()}
+
+
+def stamp_ns_of(message: Message) -> int:
+    """Return the stamp of a message that begins with a header [ns]."""
+    seconds, nanoseconds = STAMP.unpack_from(message.raw, STAMP_OFFSET)
+    return int(seconds * NANOSECONDS + nanoseconds)

@@ -31,7 +31,7 @@ from icir_control.app.recording.topics import (
     STATES,
     TOPICS,
 )
-from icir_control.app.recording.writer import RecordingFile
+from icir_control.app.recording.writer import RecordingFile, encoded
 from icir_control.errors import ConfigurationError
 from icir_control.nodes.process.run import gc_off, init_ros
 from icir_control.nodes.process.stop_request import StopRequest
@@ -213,9 +213,8 @@ class _Input:
         """Write a message; see `RecordingFile.write`."""
         if self._kind is ParameterEvent:
             # The client library may append bytes to it, which not every reader passes over.
-            self._file.write_message(self.topic, deserialize_message(raw, ParameterEvent))
-        else:
-            self._file.write(self.topic, raw, received_ns, sent_ns)
+            raw = encoded(deserialize_message(raw, ParameterEvent))
+        self._file.write(self.topic, raw, received_ns, sent_ns)
         self.count += 1
         if not self._has_stamp:
             return

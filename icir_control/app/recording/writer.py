@@ -4,6 +4,8 @@ import errno
 import os
 import time
 from collections import Counter
+from collections.abc import Callable
+from functools import cache
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -73,6 +75,17 @@ def _name_of(kind: Any) -> str:
     return f'{kind.__module__.split(".")[0]}/msg/{kind.__name__}'
 
 
+def encoded(message: Any) -> bytes:
+    """Return a message in serialised form; the client library may append bytes to some."""
+    name = _name_of(type(message))
+    return bytes(_encoder(name)(message))
+
+
+@cache
+def _encoder(name: str) -> Callable[[Any], bytes]:
+    return serialize_dynamic(name, definition_of(name))[name]
+
+
 class RecordingFile:
     """Serialised messages, written in chunks; each `save` leaves a file that readers can open.
 
@@ -140,10 +153,8 @@ class RecordingFile:
 
     def write_message(self, topic: str, message: Any) -> None:
         """Add a message of now to a topic that is open; see `write`."""
-        name = _name_of(type(message))
-        encode = serialize_dynamic(name, definition_of(name))[name]
         now = time.time_ns()
-        self.write(topic, encode(message), now, now)
+        self.write(topic, encoded(message), now, now)
 
     def save(self) -> None:
         """Write to the disk what there is.
