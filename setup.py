@@ -19,6 +19,7 @@ ROS = [
     'ros-std-srvs',
     'ros-trajectory-msgs',
 ]
+RECORD = ['imageio-ffmpeg', 'mcap>=1.6', 'mcap-ros2-support', 'plotly']
 TEST = [
     'hypothesis',
     'import-linter',
@@ -26,6 +27,7 @@ TEST = [
     'pytest',
     'pytest-timeout',
     'pytest-xdist',
+    'rosbags',
     'ruff',
     'scipy',
     # Builds a wheel by itself from 70.1 on; colcon uses what 80 took away.
@@ -58,7 +60,7 @@ setup(
         'typer',
         'yourdfpy>=0.0.56',
     ],
-    extras_require={'ros': ROS, 'test': TEST, 'bench': BENCH, 'ci': CI},
+    extras_require={'ros': ROS, 'record': RECORD, 'test': TEST, 'bench': BENCH, 'ci': CI},
     data_files=[
         ('share/ament_index/resource_index/packages', [f'resource/{PACKAGE}']),
         (SHARE, ['package.xml']),

@@ -163,6 +163,14 @@ def test_what_cannot_run_is_refused_with_the_reason(ros_graph, options, words):
     assert 'Traceback' not in sim.output
 
 
+def test_a_window_without_a_display_is_refused_in_a_sentence(ros_graph):
+    command = (*ICIR_CONTROL, 'sim', '--viewer', 'window')
+    sim = ros_graph.run(command, environment={'DISPLAY': '', 'WAYLAND_DISPLAY': ''})
+    assert sim.wait() == 2
+    assert 'the viewer window cannot be opened: there is no display' in sim.output
+    assert 'Traceback' not in sim.output
+
+
 def test_options_stand_above_the_file_and_what_is_left_out_does_not(ros_graph, tmp_path):
     params = tmp_path / 'mine.yaml'
     params.write_text(

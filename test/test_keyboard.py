@@ -14,6 +14,7 @@ import time
 import pytest
 from ros_processes import Process
 from state_source import HOME, StateSource
+from std_msgs.msg import String
 
 from icir_control.nodes.keyboard.keys import modes_of
 from icir_control.nodes.keyboard.terminal import NoTerminalError, Terminal
@@ -88,6 +89,32 @@ def test_a_session_of_keys(ros_graph, keyboard):
     keyboard.type('q')
     assert keyboard.wait(3.0) == 0
     assert is_echoing(keyboard)
+
+
+def test_keys_of_one_burst_act_in_the_order_typed(ros_graph, keyboard):
+    ros_graph.start('controller')
+    keyboard.wait_for(TABLE)
+    source = StateSource(ros_graph.observer(), 'run')
+    source.hold(HOME)
+    modes = []
+    observer = ros_graph.observer('modes')
+    observer.create_subscription(
+        String, 'controller/mode', lambda message: modes.append(message.data), 100
+    )
+    observer.spin_until(lambda: observer.count_publishers('controller/mode'))
+    keyboard.type('h')
+    keyboard.wait_for('(?m)^home$')
+    for _ in range(5):
+        start = len(keyboard.output)
+        keyboard.type('sgvihsj')
+        keyboard.wait_for(
+            '(?m)^hold$\\s^gravity$\\s^float$\\s^impedance$\\s^home$\\s^hold$\\s^jog$', start=start
+        )
+    observer.spin_until(lambda: modes[-1:] == ['jog'])
+    # What is typed before the end is done before the end.
+    keyboard.type('gq')
+    keyboard.wait_for('(?m)^gravity$', start=start)
+    assert keyboard.wait(5.0) == 0
 
 
 def test_a_controller_that_is_killed_and_comes_back_is_asked_anew(ros_graph, keyboard):

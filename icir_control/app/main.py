@@ -85,6 +85,9 @@ def sim(
     verbose: Annotated[
         bool, typer.Option('--verbose', help='Name each shape that cannot be drawn.')
     ] = False,
+    record: Annotated[
+        Path | None, typer.Option(help='MCAP file to record to.', show_default='none')
+    ] = None,
 ) -> None:
     """Run the simulation, with the keyboard in this terminal; q or Ctrl-C ends it."""
     from icir_control.app.sim import simulate
@@ -104,7 +107,77 @@ def sim(
         free_run=free_run,
         composed=composed,
         verbose=verbose,
+        record=record,
     )
+
+
+@app.command('record')
+def record_command(
+    file: Annotated[
+        Path | None, typer.Argument(help='MCAP file.', show_default='named by date and time')
+    ] = None,
+) -> None:
+    """Record what bridge and controller say, until a signal; any MCAP tool opens the file."""
+    from icir_control.app.recording import record_here
+
+    if not record_here(file):
+        raise typer.Exit(1)
+
+
+@app.command('report')
+def report_command(
+    file: Annotated[Path, typer.Argument(help='Recording.')],
+    against: Annotated[
+        Path | None, typer.Option(help='A second recording, beside it.', show_default='none')
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option(help='HTML file.', show_default='named as the recording')
+    ] = None,
+    csv: Annotated[
+        Path | None, typer.Option(help='File for the states as text.', show_default='none')
+    ] = None,
+    npz: Annotated[
+        Path | None, typer.Option(help='File for the states as arrays.', show_default='none')
+    ] = None,
+) -> None:
+    """Write a recording's metrics, plots and parameters as one page that needs no network."""
+    from icir_control.app.recording import report_on
+
+    report_on(file, against, output or file.with_suffix('.html'), csv=csv, npz=npz)
+
+
+@app.command('film')
+def film_command(
+    file: Annotated[Path, typer.Argument(help='Recording.')],
+    output: Annotated[
+        Path | None,
+        typer.Option('--output', '-o', help='The film.', show_default='named as the recording'),
+    ] = None,
+) -> None:
+    """Draw a recording as a film, with the reference as a ghost; needs no display."""
+    from icir_control.app.recording import film_of
+
+    film_of(file, output or file.with_suffix('.mp4'))
+
+
+@app.command('replay')
+def replay_command(
+    file: Annotated[Path, typer.Argument(help='Recording.')],
+    rate: Annotated[
+        float, typer.Option(min=0.0, help='Simulated seconds per second; 0: as fast as possible.')
+    ] = 1.0,
+    simulate: Annotated[
+        bool,
+        typer.Option('--simulate', help='Run it again, and tell whether the trajectory is same.'),
+    ] = False,
+) -> None:
+    """Publish a recording's states and poses, for rviz; or simulate it once more."""
+    from icir_control.app.recording import replay, simulate_again
+
+    if not simulate:
+        replay(file, rate)
+    elif not simulate_again(file):
+        raise typer.Exit(1)
 
 
 @app.command()

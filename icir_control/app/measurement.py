@@ -80,18 +80,29 @@ class TimeSeries:
         """Return the rows from a moment on, up to another one that is not included [s]."""
         return self.take(slice(self.row_at(start), self.row_at(end)))
 
+    def first_difference(self, other: Self) -> DifferentRunsError | None:
+        """Return where two series first differ, be it in one bit, at the times of both."""
+        _, ours, theirs = np.intersect1d(self.time, other.time, return_indices=True)
+        found = []
+        for name in self.columns:
+            different = self[name][ours] != other[name][theirs]
+            rows = np.flatnonzero(different.any(axis=tuple(range(1, different.ndim))))
+            if rows.size:
+                found.append((float(self.time[ours[rows[0]]]), name))
+        if not found:
+            return None
+        time, name = min(found)
+        return DifferentRunsError(name, time)
+
     def merged(self, other: Self) -> Self:
         """Return the rows that are in this series or in another one of the same run.
 
         Raises:
             DifferentRunsError: A row of the same time differs, be it in one bit.
         """
-        _, ours, theirs = np.intersect1d(self.time, other.time, return_indices=True)
-        for name in self.columns:
-            different = self[name][ours] != other[name][theirs]
-            rows = np.flatnonzero(different.any(axis=tuple(range(1, different.ndim))))
-            if rows.size:
-                raise DifferentRunsError(name, float(self.time[ours[rows[0]]]))
+        difference = self.first_difference(other)
+        if difference is not None:
+            raise difference
         time, first = np.unique(np.concatenate([self.time, other.time]), return_index=True)
         columns = {
             name: np.concatenate([c, other[name]])[first] for name, c in self.columns.items()

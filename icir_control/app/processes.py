@@ -60,28 +60,37 @@ def ros_arguments(node: str, robot: Robot, parameters: Mapping[str, object]) -> 
 class Children:
     """The child processes of one session, which all end when it does."""
 
-    def __init__(self, handle_line: OutputHandler) -> None:
+    def __init__(self, handle_line: OutputHandler, *, speaks_at_end: bool = False) -> None:
         """Prepare; a child starts with `start`.
 
         Args:
             handle_line: Called from threads with a child's name and each line of its output.
+            speaks_at_end: Whether it is called after `stop`, too.
         """
+        self._speaks_at_end = speaks_at_end
         self._handle_line = handle_line
         self._processes: dict[str, subprocess.Popen[str]] = {}
         self._readers: list[threading.Thread] = []
 
-    def start(self, name: str, module: str, arguments: Sequence[str]) -> None:
+    def start(
+        self,
+        name: str,
+        module: str,
+        arguments: Sequence[str],
+        package: str = 'icir_control.nodes',
+    ) -> None:
         """Start a node in a process of its own.
 
         Args:
             name: For the user.
-            module: Which of the nodes of `icir_control.nodes` is run.
+            module: Which of the package's nodes is run.
             arguments: Its command line.
+            package: What is run by `python -m`.
         """
         # Isolated from the current directory (-P), which may hold a folder of our name.
         # A session of its own: Ctrl-C at the terminal reaches the parent, which ends all in order.
         process = self._processes[name] = subprocess.Popen(
-            [sys.executable, '-P', '-m', 'icir_control.nodes', module, *arguments],
+            [sys.executable, '-P', '-m', package, module, *arguments],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -120,7 +129,8 @@ class Children:
 
     def stop(self) -> None:
         """End those that still run: by SIGTERM, and where that does not help by SIGKILL."""
-        self._handle_line = lambda name, line: None
+        if not self._speaks_at_end:
+            self._handle_line = lambda name, line: None
         processes = self._processes.values()
         for process in processes:
             process.send_signal(signal.SIGCONT)

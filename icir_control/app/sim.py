@@ -3,11 +3,14 @@
 import os
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from icir_control.app.processes import BRIDGE, CONTROLLER, Children, ros_arguments
+from icir_control.app import recording
+from icir_control.app.processes import BRIDGE, CONTROLLER, Children, OutputHandler, ros_arguments
 from icir_control.app.robot import Robot
 from icir_control.nodes.process.discovery import stay_on_this_machine
 from icir_control.nodes.process.stop_request import StopRequest
@@ -26,6 +29,7 @@ def simulate(
     free_run: bool = False,
     composed: bool = False,
     verbose: bool = False,
+    record: Path | None = None,
 ) -> None:
     """Run the simulation until the user ends it.
 
@@ -36,9 +40,10 @@ def simulate(
         free_run: Whether the simulation runs on although no command answers its state.
         composed: Whether bridge and controller share one process, for batch work.
         verbose: Whether the bridge names each shape that it had to leave out.
+        record: File to which a recorder writes; its end does not end the simulation.
 
     Raises:
-        ChildEndedError: Bridge or controller ended by itself.
+        ChildEndedError: Bridge or controller ended by itself, or the recorder could not start.
     """
     parameters: dict[str, object] = {}
     if viewer is not None:
@@ -49,9 +54,14 @@ def simulate(
         parameters['lockstep'] = False
     stay_on_this_machine()
     new_console = cache(_new_console)
+
+    def print_line(name: str, line: str) -> None:
+        _print_line(new_console(), name, line)
+
     with (
         StopRequest() as stop,
-        Children(lambda *line: _print_line(new_console(), *line)) as children,
+        _recorder(record, print_line) as wait_for_recorder,
+        Children(print_line) as children,
     ):
         # From now on a signal is only noted: an exception raised from it could be lost, and the
         # two processes would stay.
@@ -65,9 +75,12 @@ def simulate(
             bridge_arguments += ['--log-level', f'{BRIDGE}:=debug']
         controller_arguments = ros_arguments(CONTROLLER, robot, {})
         if composed:
+            wait_for_recorder(recording.WAITING)
             children.start('composed', 'composed', [*bridge_arguments, *controller_arguments])
         else:
             children.start(BRIDGE, 'bridge', bridge_arguments)
+            # Time stands still until the controller answers: no state is missed.
+            wait_for_recorder(recording.RECORDING)
             children.start(CONTROLLER, 'controller', controller_arguments)
         console = new_console()
         console.print(_headline(robot), markup=False, highlight=False)
@@ -78,6 +91,40 @@ def simulate(
             while is_wanted():
                 time.sleep(_POLL_PERIOD)
         children.check()
+
+
+@contextmanager
+def _recorder(path: Path | None, print_line: OutputHandler) -> Iterator[Callable[[str], None]]:
+    """Record to a file, if there is one, as long as the context lasts.
+
+    Args:
+        path: The file.
+        print_line: Takes what the recorder says.
+
+    Returns:
+        A function that waits until the recorder has said something, given by its first words.
+
+    Raises:
+        ChildEndedError: The recorder cannot record; it has said why.
+    """
+    if path is None:
+        yield lambda words: None
+        return
+    said: list[str] = []
+
+    def handle_line(name: str, line: str) -> None:
+        print_line(name, line)
+        said.append(line)
+
+    with Children(handle_line, speaks_at_end=True) as children:
+        children.start('recorder', str(path), [], recording.PACKAGE)
+
+        def wait_for(words: str) -> None:
+            while not any(line.startswith(words) for line in said):
+                children.check()
+                time.sleep(_POLL_PERIOD)
+
+        yield wait_for
 
 
 def _new_console() -> 'Console':

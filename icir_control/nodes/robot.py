@@ -70,7 +70,7 @@ def read_robot(parameters: Parameters, node: str) -> Robot:
     values = parameters.values(shipped)
     frames = [values.get(name) for name in ('base_frame', 'end_effector_frame')]
     base, end = (name if isinstance(name, str) else '' for name in frames)
-    chain = tree.chain(base, end, _positions(own[LOCKED.name]))
+    chain = tree.chain(base, end, positions_of(own[LOCKED.name]))
     effort = own[DEFAULT_EFFORT.name] or None
     if chain.without_effort and effort is None:
         raise ConfigurationError(
@@ -83,7 +83,7 @@ def read_robot(parameters: Parameters, node: str) -> Robot:
     return Robot(path, load_urdf(path, **options), options, values)
 
 
-def _positions(entries: Sequence[str]) -> dict[str, float]:
+def positions_of(entries: Sequence[str]) -> dict[str, float]:
     """Return positions [rad or m] by joint, of entries such as `finger_joint1=0.02`."""
     positions = {}
     for entry in entries:

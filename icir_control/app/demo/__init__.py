@@ -11,9 +11,10 @@ from icir_control.app.closed_loop import ClosedLoop, model_of, shipped
 from icir_control.app.demo.metrics import phase_metrics, replay, run_metrics, split
 from icir_control.app.demo.plan import CONTROLLER_CHANGES, PHASES, schedule_of
 from icir_control.app.demo.plots import write_plots
-from icir_control.app.demo.report import table_of, write_report, writing
+from icir_control.app.demo.report import table_of, write_report
 from icir_control.app.demo.run import record_run
 from icir_control.app.measurement import Metric, have_passed
+from icir_control.app.output import writing
 from icir_control.app.promises import Amount, measured, promises
 from icir_control.app.robot import DEFAULT_ROBOT, Robot
 from icir_control.control import Controller, ControllerConfig, replaced

@@ -2,8 +2,7 @@
 
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from rich.table import Table
@@ -11,7 +10,7 @@ from rich.text import Text
 
 from icir_control.app.demo.run import Run
 from icir_control.app.measurement import Metric, have_passed
-from icir_control.errors import ConfigurationError
+from icir_control.app.output import writing
 
 MetricGroups = Mapping[str, Sequence[Metric]]
 
@@ -74,19 +73,6 @@ def write_report(
     with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps(report, indent=2) + '\n')
-
-
-@contextmanager
-def writing(path: Path) -> Iterator[None]:
-    """Turn what the file system refuses into an error that names the path.
-
-    Raises:
-        ConfigurationError: The file or folder cannot be written to.
-    """
-    try:
-        yield
-    except OSError as error:
-        raise ConfigurationError(f'{path} cannot be written to: {error}') from error
 
 
 def _values(metrics: Sequence[Metric]) -> dict[str, float | None]:

@@ -72,9 +72,10 @@ class MujocoBridge:
             **robot.options,
         )
         check_model(self._model, self.world)
+        # It may fail: before there is anything to close.
+        self._viewer = open_viewer(self.world, config.viewer)
         self._build_loop(waiter)
         self._build_interface()
-        self._viewer = open_viewer(self.world, config.viewer)
         self._add_tasks()
         self._parameters.watch(self._update)
 

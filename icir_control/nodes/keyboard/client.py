@@ -42,6 +42,7 @@ class ControllerClient:
         modes: The modes by key; None while no controller is known.
         running: Name of the running mode; empty while none is known.
         translating: The joints whose positions are lengths.
+        selecting: Number of modes that were asked for, and not answered yet.
     """
 
     def __init__(
@@ -63,6 +64,7 @@ class ControllerClient:
         self.modes: Mapping[str, Mode] | None = None
         self.running = ''
         self.translating: Sequence[str] = ()
+        self.selecting = 0
         self._node = node
         self._on_modes = on_modes
         self._on_lost = on_lost
@@ -111,9 +113,11 @@ class ControllerClient:
             answered: Called with whether it runs, and with the answer.
         """
         answer = self._ask(Trigger, f'{MODES}/{mode.name}')
+        self.selecting += 1
 
         async def take() -> None:
             response = await answer
+            self.selecting -= 1
             if response is None:
                 answered(True, f'{mode.name}: {_NO_ANSWER}')
                 return

@@ -61,6 +61,7 @@ class Keyboard:
         self._shows_refusals = shows_refusals
         self._jogger = Jogger(node)
         self._steps: deque[str] = deque(maxlen=_KEPT_STEPS)
+        self._typed: deque[str] = deque()
         self._terminal = Terminal(device, resumed=self._show_help)
         self._actions: dict[Action, Callable[[], None]] = {
             Action.AXES: lambda: self._print(self._jogger.change_axes()),
@@ -81,9 +82,10 @@ class Keyboard:
         with self._terminal:
             self._print(f'waiting for the {CONTROLLER} ...')
             while not self._terminal.is_over and is_wanted():
-                for key in self._terminal.read(_KEY_PERIOD):
-                    if not self._terminal.is_over:
-                        self._press(key)
+                self._typed.extend(self._terminal.read(_KEY_PERIOD))
+                # Modes are services of their own: two requests at a time could change places.
+                while self._typed and not (self._client.selecting or self._terminal.is_over):
+                    self._press(self._typed.popleft())
                 self._client.update()
                 for _ in range(_CALLBACKS):
                     self._executor.spin_once(0.0)

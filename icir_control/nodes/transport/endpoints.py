@@ -225,7 +225,7 @@ class JointStateSubscription(JointStateDecoder):
         super().__init__(names, fields, plain=plain, has_others=has_others)
         self.is_native = has_native_parts() and not plain
         self._handed_over: bytes | None = None
-        group = _NotExecuted() if self.is_native else MutuallyExclusiveCallbackGroup()
+        group = NotExecuted() if self.is_native else MutuallyExclusiveCallbackGroup()
         self.subscription: Any = node.create_subscription(
             JointState, topic, self.hand_over, qos, callback_group=group, raw=True
         )
@@ -259,7 +259,7 @@ def _take_nothing(*_: object) -> None:
     """Return None: an executor hands every message over."""
 
 
-class _NotExecuted(MutuallyExclusiveCallbackGroup):
+class NotExecuted(MutuallyExclusiveCallbackGroup):
     """Excludes an entity from every executor: its messages are taken directly."""
 
     def can_execute(self, entity: object) -> bool:

@@ -1,0 +1,157 @@
+"""Recordings of a run: MCAP files with the ROS 2 messages as they were on the topics."""
+
+import sys
+from datetime import datetime
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Final
+
+from icir_control.errors import ConfigurationError
+
+PACKAGE: Final = __name__
+WAITING: Final = 'waiting for'
+"""How the recorder says that it has subscribed."""
+RECORDING: Final = 'recording to'
+"""How it says that the first state has come."""
+
+
+def record_here(path: Path | None) -> bool:
+    """Record in this process until a signal asks for the end.
+
+    Args:
+        path: The file; None has it named by date and time.
+
+    Returns:
+        Whether all was written.
+
+    Raises:
+        ConfigurationError: The file exists, or cannot be created; or a library is missing.
+    """
+    require('mcap_ros2')
+    from icir_control.app.recording.recorder import record
+    from icir_control.nodes.process.discovery import stay_on_this_machine
+
+    stay_on_this_machine()
+    path = path or Path(f'{datetime.now():%Y-%m-%d_%H-%M-%S}.mcap')
+    return record(path, lambda line: print(line, file=sys.stderr, flush=True))
+
+
+def report_on(
+    path: Path, against: Path | None, output: Path, *, csv: Path | None, npz: Path | None
+) -> None:
+    """Write a report, and what else is wanted of a recording.
+
+    Args:
+        path: The recording.
+        against: Another recording, shown beside it.
+        output: The HTML file.
+        csv: File for the states as text.
+        npz: File for the states as arrays.
+
+    Raises:
+        IcirError: A recording cannot be read, the two are of different arms, a file cannot be
+            written, or a library is missing.
+    """
+    require('mcap', 'plotly')
+    from icir_control.app.recording import report
+    from icir_control.app.recording.reader import Recording
+
+    recordings = [Recording(one) for one in (path, against) if one]
+    for write, file in ((report.write_csv, csv), (report.write_npz, npz)):
+        if file:
+            write(recordings[0], file)
+            print(file)
+    report.write_report(recordings, output)
+    print(output)
+
+
+def film_of(path: Path, output: Path) -> None:
+    """Make a film of a recording.
+
+    Args:
+        path: The recording.
+        output: The film.
+
+    Raises:
+        IcirError: The recording cannot be read, nothing can be drawn here, the film cannot be
+            written, or a library is missing.
+    """
+    require('mcap', 'imageio_ffmpeg')
+    from rich.progress import Progress
+
+    from icir_control.app.recording.film import write_film
+    from icir_control.app.recording.reader import Recording
+
+    recording = Recording(path)
+    with Progress() as progress:
+        task = progress.add_task('drawing', total=1.0)
+        write_film(recording, output, lambda share: progress.update(task, completed=share))
+    print(output)
+
+
+def simulate_again(path: Path) -> bool:
+    """Run a recording's parameters, requests and pushes again; print whether it is the same.
+
+    Args:
+        path: The recording.
+
+    Returns:
+        Whether the trajectory is the same to the last bit.
+
+    Raises:
+        IcirError: The recording cannot be read, or does not hold a run from its start on.
+    """
+    require('mcap')
+    from icir_control.app.recording.reader import Recording
+    from icir_control.app.recording.rerun import Rerun
+
+    recording = Recording(path)
+    difference = Rerun(recording).run()
+    states = len(recording.states)
+    print(difference or f'identical to the last bit: {states} states, {recording.end:.3f} s')
+    return difference is None
+
+
+def replay(path: Path, rate: float) -> None:
+    """Publish a recording until its end or a signal.
+
+    Args:
+        path: The recording.
+        rate: Simulated seconds per second; 0 is as fast as possible.
+
+    Raises:
+        IcirError: The recording cannot be read, or a simulation runs on this graph.
+    """
+    require('mcap')
+    import rclpy
+
+    from icir_control.app.recording.reader import Recording
+    from icir_control.app.recording.replay import publish
+    from icir_control.nodes.process.discovery import stay_on_this_machine
+    from icir_control.nodes.process.run import init_ros
+    from icir_control.nodes.process.stop_request import StopRequest
+
+    recording = Recording(path)
+    stay_on_this_machine()
+    with StopRequest() as stop:
+        init_ros()
+        stop.defer()
+        try:
+            node = rclpy.create_node('replay')
+            publish(recording, node, rate, lambda: not stop)
+            node.destroy_node()
+        finally:
+            rclpy.try_shutdown()
+
+
+def require(*libraries: str) -> None:
+    """Check that libraries of the extra `record` are installed.
+
+    Raises:
+        ConfigurationError: One is not; the message says how to install it.
+    """
+    for library in libraries:
+        if find_spec(library) is None:
+            raise ConfigurationError(
+                f"{library} is not installed; pip install 'icir_control[record]' brings it"
+            )

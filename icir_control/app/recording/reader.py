@@ -1,0 +1,241 @@
+"""What a recording holds, as columns over simulation time."""
+
+from array import array
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from struct import error as StructError
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from geometry_msgs.msg import PoseStamped, WrenchStamped
+from mcap.exceptions import McapError
+from mcap.reader import make_reader
+from rcl_interfaces.msg import ParameterEvent
+from rclpy.parameter import parameter_value_to_python
+from rclpy.serialization import deserialize_message
+from std_msgs.msg import String
+
+from icir_control.app.measurement import Array, TimeSeries
+from icir_control.app.recording.topics import (
+    DESCRIPTION,
+    MODE,
+    PARAMETERS,
+    STATES,
+    TOPICS,
+    WRENCH,
+)
+from icir_control.errors import IcirError
+from icir_control.nodes.transport.messages import (
+    FIELDS,
+    NANOSECONDS,
+    STAMP,
+    STAMP_OFFSET,
+    JointStateDecoder,
+    read_joint_state,
+)
+from icir_control.spatial import SE3
+
+MAGIC: Final = b'\x89MCAP0\r\n'
+_EXPECTED = 'expected a file of `icir_control record`'
+
+
+class RecordingError(IcirError):
+    """A file that is no recording, or not one of what is asked for."""
+
+    def __init__(self, path: Path, problem: str) -> None:
+        """State which file, and what is wrong with it."""
+        super().__init__(f'{path} {problem}; {_EXPECTED}')
+
+
+class Message(NamedTuple):
+    """A message as it was received."""
+
+    time_ns: int
+    """Wall time of its arrival [ns]."""
+    sent_ns: int
+    """Wall time of its publication [ns]."""
+    raw: bytes
+
+
+@dataclass(frozen=True)
+class Span:
+    """A while in which something holds.
+
+    Attributes:
+        name: Of what holds.
+        start: Simulation time [s].
+        end: Simulation time [s].
+    """
+
+    name: str
+    start: float
+    end: float
+
+
+class Recording:
+    """A recording, read as a whole; of several runs in it the last one.
+
+    Attributes:
+        path: The file.
+        messages: By topic, relative to the namespace of the nodes, in the order of arrival.
+        joint_names: Of the states.
+        states: A row for each stamp: `position`, `velocity`, `effort` (n, nv) [rad or m, per s,
+            N m or N].
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Read a file.
+
+        Raises:
+            RecordingError: It cannot be read, is no MCAP file, is cut off, or has no states.
+        """
+        self.path = path
+        self.messages = _messages_in(path)
+        if STATES not in self.messages:
+            raise RecordingError(path, f'has no {STATES}')
+        self.joint_names = tuple(read_joint_state(self.messages[STATES][0].raw).name)
+        rows, self._arrivals = self._joint_rows(STATES)
+        self.states = rows
+
+    @property
+    def end(self) -> float:
+        """Simulation time of the last state [s]."""
+        return float(self.states.time[-1])
+
+    def joints(self, topic: str) -> TimeSeries:
+        """Return a topic of JointStates with the columns of `states`; without rows if empty."""
+        return self._joint_rows(topic)[0]
+
+    def poses(self, topic: str) -> TimeSeries:
+        """Return a topic of poses: `translation` (n, 3) [m] and `rotation` (n, 3, 3)."""
+        rows = {}
+        for message in self._decoded(topic, PoseStamped):
+            stamp, p, o = message.header.stamp, message.pose.position, message.pose.orientation
+            T = SE3.from_quaternion((o.x, o.y, o.z, o.w), (p.x, p.y, p.z))
+            time = stamp.sec + stamp.nanosec * 1e-9
+            rows[time] = {'time': time, 'translation': T.translation, 'rotation': T.rotation}
+        series = TimeSeries.from_rows([rows[time] for time in sorted(rows)])
+        return (
+            series
+            if len(series)
+            else TimeSeries(
+                np.zeros(0), {'translation': np.zeros((0, 3)), 'rotation': np.zeros((0, 3, 3))}
+            )
+        )
+
+    @cached_property
+    def modes(self) -> list[Span]:
+        """Which mode ran when."""
+        messages = self.messages.get(MODE, ())
+        names = [deserialize_message(message.raw, String).data for message in messages]
+        starts = [self.time_of(message) for message in messages]
+        ends = [*starts[1:], self.end]
+        spans = [Span(*one) for one in zip(names, starts, ends, strict=True)]
+        return [span for span in spans if span.end > span.start]
+
+    @cached_property
+    def given(self) -> dict[str, dict[str, Any]]:
+        """Parameters of each node when they were first asked for, by name."""
+        found: dict[str, dict[str, Any]] = {}
+        for event in self._decoded(PARAMETERS, ParameterEvent):
+            of_node = found.setdefault(event.node.rpartition('/')[2], {})
+            of_node.update(self.values_of(event.new_parameters))
+        return found
+
+    @cached_property
+    def parameters(self) -> dict[str, dict[str, Any]]:
+        """Parameters of each node at the end of the recording, by name."""
+        found = {node: dict(values) for node, values in self.given.items()}
+        for event in self._decoded(PARAMETERS, ParameterEvent):
+            of_node = found.setdefault(event.node.rpartition('/')[2], {})
+            of_node.update(self.values_of(event.changed_parameters))
+        return found
+
+    @staticmethod
+    def values_of(parameters: Sequence[Any]) -> dict[str, Any]:
+        """Return the values of parameter messages, by name."""
+        values = {one.name: parameter_value_to_python(one.value) for one in parameters}
+        return {name: list(v) if isinstance(v, array) else v for name, v in values.items()}
+
+    @property
+    def description(self) -> str:
+        """The URDF.
+
+        Raises:
+            RecordingError: The recording has none.
+        """
+        if DESCRIPTION not in self.messages:
+            raise RecordingError(self.path, f'has no {DESCRIPTION}')
+        return str(deserialize_message(self.messages[DESCRIPTION][-1].raw, String).data)
+
+    @cached_property
+    def wrenches(self) -> list[tuple[float, WrenchStamped]]:
+        """External wrenches, each with the simulation time of its arrival [s]."""
+        messages = self.messages.get(WRENCH, ())
+        return [(self.time_of(m), deserialize_message(m.raw, WrenchStamped)) for m in messages]
+
+    def time_of(self, message: Message) -> float:
+        """Return the simulation time at which a message arrived [s], about."""
+        return float(np.interp(message.time_ns, self._arrivals, self.states.time))
+
+    def _decoded(self, topic: str, kind: Any) -> list[Any]:
+        return [deserialize_message(message.raw, kind) for message in self.messages.get(topic, ())]
+
+    def _joint_rows(self, topic: str) -> tuple[TimeSeries, Array]:
+        """Return the rows of JointStates by stamp, and when each arrived [ns]."""
+        decoder = JointStateDecoder(self.joint_names, FIELDS)
+        messages = self.messages.get(topic, ())
+        stamps: list[int] = []
+        values: list[Array] = []
+        arrivals: list[int] = []
+        for message in messages:
+            if not decoder.decode(message.raw):
+                continue
+            if stamps and decoder.stamp_ns < stamps[-1]:  # another run
+                stamps.clear()
+                values.clear()
+                arrivals.clear()
+            elif stamps and decoder.stamp_ns == stamps[-1]:  # time stands still
+                continue
+            stamps.append(decoder.stamp_ns)
+            values.append(np.array([decoder.position, decoder.velocity, decoder.effort]))
+            arrivals.append(message.time_ns)
+        rows = np.reshape(values, (-1, len(FIELDS), len(self.joint_names))).swapaxes(0, 1)
+        time = np.array(stamps) * 1e-9
+        return TimeSeries(time, dict(zip(FIELDS, rows.copy(), strict=True))), np.array(arrivals)
+
+
+def _messages_in(path: Path) -> Mapping[str, Sequence[Message]]:
+    """Return the messages of a file by topic, relative to where the states are; see `Recording`.
+
+    Raises:
+        RecordingError: It cannot be read, is no MCAP file, or is cut off.
+    """
+    messages: dict[str, list[Message]] = {}
+    try:
+        with path.open('rb') as file:
+            if file.read(len(MAGIC)) != MAGIC:
+                raise RecordingError(path, 'is no MCAP file')
+            file.seek(-len(MAGIC), 2)
+            if file.read() != MAGIC:
+                raise RecordingError(path, 'is cut off')
+            file.seek(0)
+            for _, channel, message in make_reader(file, validate_crcs=True).iter_messages():
+                of_topic = messages.setdefault(channel.topic, [])
+                of_topic.append(Message(message.log_time, message.publish_time, message.data))
+    except OSError as error:
+        raise RecordingError(path, f'cannot be read: {error.strerror}') from error
+    except (McapError, ValueError, StructError, StopIteration, RuntimeError) as error:
+        raise RecordingError(path, f'is damaged: {error}') from error
+    prefix = next((topic for topic in messages if topic.endswith(f'/{STATES}')), '/')
+    prefix = prefix.removesuffix(STATES)
+    # Some names are absolute.
+    return {t if t in TOPICS else t.removeprefix(prefix): found for t, found in messages.items()}
+
+
+def stamp_ns_of(message: Message) -> int:
+    """Return the stamp of a message that begins with a header [ns]."""
+    seconds, nanoseconds = STAMP.unpack_from(message.raw, STAMP_OFFSET)
+    return int(seconds * NANOSECONDS + nanoseconds)

@@ -1,0 +1,299 @@
+"""The recorder: a node that writes what the other nodes say to an MCAP file.
+
+States and commands come thousands of times a second. They are never turned into messages: their
+bytes wait in the middleware's queue, from which they are taken in batches.
+"""
+
+import struct
+import time
+from collections.abc import Callable, Generator, Iterator
+from contextlib import suppress
+from operator import itemgetter
+from pathlib import Path
+from typing import Any
+
+from rcl_interfaces.msg import Parameter as ParameterMessage
+from rcl_interfaces.msg import ParameterEvent
+from rcl_interfaces.srv import GetParameters, ListParameters
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.node import Node
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.serialization import deserialize_message
+from sensor_msgs.msg import JointState
+from std_msgs.msg import String
+
+from icir_control.app.processes import BRIDGE, CONTROLLER
+from icir_control.app.recording import RECORDING, WAITING
+from icir_control.app.recording.topics import (
+    DESCRIPTION,
+    LATCHED,
+    PARAMETERS,
+    STATES,
+    TOPICS,
+)
+from icir_control.app.recording.writer import RecordingFile, encoded
+from icir_control.errors import ConfigurationError
+from icir_control.nodes.process.run import gc_off, init_ros
+from icir_control.nodes.process.stop_request import StopRequest
+from icir_control.nodes.transport.endpoints import NotExecuted, has_native_parts
+from icir_control.share import find_model_file
+
+# As many states as the fastest loop makes in some seconds. By best effort: whoever publishes
+# waits for nobody, and answers no acknowledgement.
+_QUEUE = QoSProfile(depth=100_000, reliability=ReliabilityPolicy.BEST_EFFORT)
+_LATCHED_QUEUE = QoSProfile(depth=10, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+_POLL_PERIOD = 5e-3  # s between two looks into the queues
+_NODE_PERIOD = 0.05  # s between two looks at the answers of services
+_ANSWER_TIMEOUT = 2.0  # s until a request is sent again
+_SAVE_PERIOD = 0.5  # s between two writes to the disk
+_NANOSECONDS = 1_000_000_000
+_STAMP = struct.Struct('<iI')
+_STAMP_OFFSET = 4
+
+
+class Recorder:
+    """Subscribes to every topic of `TOPICS` and `LATCHED`, and asks both nodes for parameters.
+
+    Attributes:
+        problem: Why nothing more is recorded, a sentence; empty while all is well.
+    """
+
+    def __init__(self, node: Node, path: Path) -> None:
+        """Create the file and subscribe.
+
+        Args:
+            node: The node to subscribe through; spun here.
+            path: The file.
+
+        Raises:
+            ConfigurationError: The file exists, or cannot be created.
+        """
+        self.problem = ''
+        self._file = RecordingFile(path)
+        self._executor = SingleThreadedExecutor(context=node.context)
+        self._executor.add_node(node)
+        self._inputs = [
+            *(_Input(node, self._file, topic, kind, _QUEUE) for topic, kind in TOPICS.items()),
+            *(
+                _Input(node, self._file, topic, kind, _LATCHED_QUEUE)
+                for topic, kind in LATCHED.items()
+            ),
+        ]
+        self._states, self._commands = self._inputs[:2]
+        self._description = next(one for one in self._inputs if one.is_of(DESCRIPTION))
+        self._period_ns = 0
+        self._asked = [_Parameters(node, name) for name in (CONTROLLER, BRIDGE)]
+
+    def run(self, is_wanted: Callable[[], bool], begun: Callable[[], object]) -> None:
+        """Record until it is no longer wanted, or the disk is full; then finish the file.
+
+        Args:
+            is_wanted: Called again and again; False ends it.
+            begun: Called when the first state has come.
+        """
+        try:
+            save_due = node_due = 0.0
+            has_begun = False
+            while is_wanted():
+                time.sleep(_POLL_PERIOD)
+                self._drain()
+                if self._states.count and not has_begun:
+                    has_begun = True
+                    begun()
+                now = time.monotonic()
+                if now >= node_due:
+                    node_due = now + _NODE_PERIOD
+                    self._serve_node()
+                if now >= save_due:
+                    save_due = now + _SAVE_PERIOD
+                    self._file.save()
+            self._drain()
+            self._file.finish()
+        except OSError as error:
+            self.problem = f'recording has stopped: {error.strerror}'
+        finally:
+            self._file.close()
+
+    def _drain(self) -> None:
+        """Write what waits in the queues, in the order of its arrival."""
+        waiting = [(one, *message) for one in self._inputs for message in one.taken()]
+        waiting.sort(key=itemgetter(2))
+        for one, raw, received_ns, sent_ns in waiting:
+            one.add(raw, received_ns, sent_ns)
+
+    def summary(self) -> str:
+        """Return what the file holds, a sentence."""
+        states = self._states
+        seconds = max(states.last_ns - states.first_ns, 0) * 1e-9
+        size = self._file.size * 1e-6
+        missing = [one.missing(self._period_ns) for one in (states, self._commands)]
+        share = f' ({size / seconds:.2f} MB per simulated second)' if seconds > 0.0 else ''
+        return (
+            f'{self._file.path}: {seconds:.3f} s of simulation, {states.distinct} states'
+            f' ({missing[0]} missing), {self._commands.distinct} commands ({missing[1]} missing),'
+            f' {size:.1f} MB{share}'
+        )
+
+    def _serve_node(self) -> None:
+        self._executor.spin_once(0.0)
+        for asked in self._asked:
+            event = asked.take()
+            if event is None:
+                continue
+            self._file.write_message(PARAMETERS, event)
+            values = {parameter.name: parameter.value for parameter in event.new_parameters}
+            if 'timestep' in values:
+                self._period_ns = round(values['timestep'].double_value * _NANOSECONDS)
+            if not self._description.count and 'model' in values:
+                with suppress(ConfigurationError):  # of another machine
+                    path = find_model_file(values['model'].string_value)
+                    self._description.count = 1
+                    description = String(data=path.read_text())
+                    self._file.write_message(self._description.topic, description)
+
+
+class _Input:
+    """One topic, from the middleware's queue into the file.
+
+    Attributes:
+        topic: Its full name.
+        count: Number of messages.
+        distinct: Number of those with a stamp of their own: while time stands still a state is
+            repeated. Stamps are read of JointStates alone.
+        first_ns: Stamp of the first one [ns].
+        last_ns: Stamp of the last one [ns].
+    """
+
+    def __init__(
+        self, node: Node, file: RecordingFile, topic: str, kind: Any, qos: QoSProfile
+    ) -> None:
+        self._relative, self._kind, self._file = topic, kind, file
+        is_native = has_native_parts()
+        subscription: Any = node.create_subscription(
+            kind,
+            topic,
+            self._take_raw,
+            qos,
+            callback_group=NotExecuted() if is_native else None,
+            raw=True,
+        )
+        self._take = subscription.handle.take_message if is_native else lambda *_: None
+        self.topic: str = subscription.topic_name
+        self.count = self.distinct = self.first_ns = 0
+        self.last_ns = -1
+        self._has_stamp = kind is JointState
+        file.open_topic(self.topic, kind)
+
+    def is_of(self, topic: str) -> bool:
+        """Return whether the topic is that of a name relative to the namespace."""
+        return self._relative == topic
+
+    def taken(self) -> Iterator[tuple[bytes, int, int]]:
+        """Take what waits in the queue: bytes, and wall time of arrival and of sending [ns]."""
+        while taken := self._take(self._kind, True):
+            raw, info = taken
+            yield raw, info['received_timestamp'], info['source_timestamp']
+
+    def _take_raw(self, raw: bytes) -> None:
+        """Take a message from an executor, where the queue cannot be reached."""
+        now = time.time_ns()
+        self.add(raw, now, now)
+
+    def missing(self, period_ns: int) -> int:
+        """Return how many stamps between the first and the last one have not come.
+
+        Args:
+            period_ns: Between two stamps [ns]; 0 where it is not known.
+        """
+        if not (self.distinct and period_ns):
+            return 0
+        return (self.last_ns - self.first_ns) // period_ns + 1 - self.distinct
+
+    def add(self, raw: bytes, received_ns: int, sent_ns: int) -> None:
+        """Write a message; see `RecordingFile.write`."""
+        if self._kind is ParameterEvent:
+            # The client library may append bytes to it, which not every reader passes over.
+            raw = encoded(deserialize_message(raw, ParameterEvent))
+        self._file.write(self.topic, raw, received_ns, sent_ns)
+        self.count += 1
+        if not self._has_stamp:
+            return
+        seconds, nanoseconds = _STAMP.unpack_from(raw, _STAMP_OFFSET)
+        stamp_ns = seconds * _NANOSECONDS + nanoseconds
+        if stamp_ns > self.last_ns:
+            self.first_ns = self.first_ns if self.distinct else stamp_ns
+            self.distinct += 1
+            self.last_ns = stamp_ns
+
+
+class _Parameters:
+    """Asks a node for its parameters, once."""
+
+    def __init__(self, node: Node, name: str) -> None:
+        self._node, self._name = node, name
+        self._list: Any = node.create_client(ListParameters, f'{name}/list_parameters')
+        self._get: Any = node.create_client(GetParameters, f'{name}/get_parameters')
+        self._answers = self._ask()
+
+    def take(self) -> ParameterEvent | None:
+        """Return all parameters as one event, when they have come; None before and after."""
+        return next(self._answers, None)
+
+    def _call(self, client: Any, request: Any) -> Generator[None, None, Any]:
+        """Give None until the answer is there, and return it.
+
+        A request that is sent before both ends have found each other is lost: it is sent again.
+        """
+        while True:
+            answer, end = client.call_async(request), time.monotonic() + _ANSWER_TIMEOUT
+            while time.monotonic() < end:
+                if answer.done():
+                    return answer.result()
+                yield None
+            client.remove_pending_request(answer)
+
+    def _ask(self) -> Iterator[ParameterEvent | None]:
+        """Give None until the answer is there, then the answer."""
+        while not (self._list.service_is_ready() and self._get.service_is_ready()):
+            yield None
+        listed = yield from self._call(self._list, ListParameters.Request())
+        names = listed.result.names
+        got = yield from self._call(self._get, GetParameters.Request(names=names))
+        event = ParameterEvent(node=f'{self._node.get_namespace().rstrip("/")}/{self._name}')
+        event.stamp = self._node.get_clock().now().to_msg()
+        for name, value in zip(names, got.values, strict=True):
+            event.new_parameters.append(ParameterMessage(name=name, value=value))
+        yield event
+
+
+def record(path: Path, print_line: Callable[[str], object]) -> bool:
+    """Record until a signal asks for the end.
+
+    Args:
+        path: The file.
+        print_line: Takes what the user should know.
+
+    Returns:
+        Whether all was written.
+
+    Raises:
+        ConfigurationError: The file exists, or cannot be created.
+    """
+    import rclpy
+
+    with StopRequest() as stop:
+        init_ros()
+        try:
+            node = rclpy.create_node('recorder')
+            recorder = Recorder(node, path)
+            stop.defer()
+            print_line(f'{WAITING} {STATES} ...')
+            with gc_off():
+                recorder.run(lambda: not stop, lambda: print_line(f'{RECORDING} {path}'))
+            node.destroy_node()
+        finally:
+            rclpy.try_shutdown()
+    if recorder.problem:
+        print_line(recorder.problem)
+    print_line(recorder.summary())
+    return not recorder.problem

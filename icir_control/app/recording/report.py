@@ -1,0 +1,312 @@
+"""`icir_control report`: one HTML file with the metrics, plots and parameters of recordings."""
+
+import html
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+import plotly.io
+from plotly.subplots import make_subplots
+
+from icir_control.app.measurement import (
+    Array,
+    Metric,
+    TimeSeries,
+    angle_between,
+)
+from icir_control.app.output import writing
+from icir_control.app.recording.reader import Recording, RecordingError, Span
+from icir_control.app.recording.topics import CURRENT_POSE, JOINT_REFERENCE, REFERENCE_POSE
+from icir_control.dynamics import load_urdf
+from icir_control.errors import IcirError
+
+_POINTS = 4000  # of a curve, at most
+_SMALLEST = 1e-17  # lower edge of a logarithmic axis: what is exactly zero lies on it
+# Okabe and Ito's colours, which the colour-blind tell apart.
+_COLOURS = ('#0072B2', '#D55E00', '#009E73', '#CC79A7', '#56B4E9', '#E69F00', '#555555')
+_STYLE = """
+body { font: 15px/1.45 system-ui, sans-serif; margin: 2em auto; max-width: 1200px; padding: 0 1em }
+table { border-collapse: collapse; margin: 1em 0 }
+td, th { padding: 0.15em 1em 0.15em 0; text-align: left; vertical-align: top }
+td.number { text-align: right; font-variant-numeric: tabular-nums }
+tr.first td { border-top: 1px solid #ccc }
+"""
+
+
+@dataclass(frozen=True)
+class Tracking:
+    """How a run followed its references, at the times at which these were published.
+
+    Attributes:
+        recording: Of the run.
+    """
+
+    recording: Recording
+
+    @cached_property
+    def joints(self) -> TimeSeries:
+        """The rows of the joint reference whose state is there: `reference`, `error` (n, nv)."""
+        states, reference = self.recording.states, self.recording.joints(JOINT_REFERENCE)
+        time, ours, theirs = np.intersect1d(states.time, reference.time, return_indices=True)
+        wanted = reference['position'][theirs]
+        return TimeSeries(time, {'reference': wanted, 'error': states['position'][ours] - wanted})
+
+    @cached_property
+    def tool(self) -> TimeSeries:
+        """Of the tool in the base frame: `position`, `reference` (n, 3), `distance`, `angle`."""
+        current, reference = (self.recording.poses(t) for t in (CURRENT_POSE, REFERENCE_POSE))
+        time, ours, theirs = np.intersect1d(current.time, reference.time, return_indices=True)
+        position, wanted = current['translation'][ours], reference['translation'][theirs]
+        return TimeSeries(
+            time,
+            {
+                'position': position,
+                'reference': wanted,
+                'distance': np.linalg.norm(position - wanted, axis=1),
+                'angle': angle_between(current['rotation'][ours], reference['rotation'][theirs]),
+            },
+        )
+
+    @cached_property
+    def torque_share(self) -> TimeSeries:
+        """The `effort` of each joint over its limit (n, nv); no rows where no URDF is there."""
+        states = self.recording.states
+        try:
+            model = load_urdf(self.recording.description)
+        except IcirError:
+            return states.take(slice(0))
+        limits = dict(zip(model.joint_names, model.effort_limit, strict=True))
+        limit = np.array([limits.get(name, np.inf) for name in self.recording.joint_names])
+        return TimeSeries(states.time, {'effort': states['effort'] / limit})
+
+    def metrics(self, span: Span) -> list[Metric]:
+        """Return what can be measured in a span of time, of whatever mode runs in it."""
+        states, joints, tool, share = (
+            series.between(span.start, span.end)
+            for series in (self.recording.states, self.joints, self.tool, self.torque_share)
+        )
+        speed = np.abs(states['velocity'])
+        metrics = [Metric('duration', span.end - span.start, 's')]
+        metrics += [Metric('peak_joint_speed', _peak(speed), 'rad/s')]
+        metrics += [Metric('peak_joint_error', _peak(joints['error']), 'rad')]
+        metrics += [Metric('peak_tool_distance', _peak(tool['distance']), 'm')]
+        metrics += [Metric('peak_tool_rotation', _peak(tool['angle']), 'rad')]
+        metrics += [Metric('peak_torque_fraction', _peak(share['effort']))]
+        return metrics
+
+
+def write_report(recordings: Sequence[Recording], path: Path) -> None:
+    """Write the report of one recording, or of two side by side.
+
+    Args:
+        recordings: One or two.
+        path: The HTML file.
+
+    Raises:
+        RecordingError: The two are of different arms.
+        ConfigurationError: The file cannot be written.
+    """
+    first, *others = recordings
+    for other in others:
+        if other.joint_names != first.joint_names:
+            names = ', '.join(other.joint_names)
+            raise RecordingError(
+                other.path, f'is of another robot than {first.path}, with the joints {names}'
+            )
+    trackings = [Tracking(recording) for recording in recordings]
+    title = ' against '.join(recording.path.name for recording in recordings)
+    parts = [
+        f'<h1>{html.escape(title)}</h1>',
+        *(f'<p>{html.escape(_headline(recording))}</p>' for recording in recordings),
+        *(f'<p>{html.escape(compared(first, other))}</p>' for other in others),
+        _metrics_table(trackings),
+        plotly.io.to_html(_figure(trackings), full_html=False, include_plotlyjs=True),
+        _parameter_table(recordings),
+    ]
+    page = (
+        f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>{html.escape(title)}'
+        f'</title><style>{_STYLE}</style></head><body>\n' + '\n'.join(parts) + '\n</body></html>\n'
+    )
+    with writing(path):
+        path.write_text(page)
+
+
+def compared(one: Recording, other: Recording) -> str:
+    """Return whether two runs went the same way to the last bit, a sentence."""
+    common = len(np.intersect1d(one.states.time, other.states.time))
+    difference = one.states.first_difference(other.states)
+    if difference is not None:
+        return str(difference)
+    return f'the trajectories are identical to the last bit in all {common} common states'
+
+
+def write_npz(recording: Recording, path: Path) -> None:
+    """Write the states as arrays: `time`, `position`, `velocity`, `effort`, `joint_names`.
+
+    Raises:
+        ConfigurationError: The file cannot be written.
+    """
+    columns: dict[str, Any] = {**recording.states.columns, 'joint_names': recording.joint_names}
+    with writing(path), path.open('wb') as file:
+        np.savez_compressed(file, time=recording.states.time, **columns)
+
+
+def write_csv(recording: Recording, path: Path) -> None:
+    """Write the states as text, a line for each, under the names of the columns.
+
+    Raises:
+        ConfigurationError: The file cannot be written.
+    """
+    states = recording.states
+    with writing(path):
+        names = [f'{field}.{joint}' for field in states.columns for joint in recording.joint_names]
+        table = np.column_stack([states.time, *states.columns.values()])
+        # Seventeen digits give the same number back.
+        np.savetxt(path, table, '%.17g', ',', header=','.join(['time', *names]), comments='')
+
+
+def _headline(recording: Recording) -> str:
+    states = recording.states
+    start, end = states.time[[0, -1]]
+    return (
+        f'{recording.path}: {len(states)} states of {len(recording.joint_names)} joints,'
+        f' {start:.3f} to {end:.3f} s of simulation'
+    )
+
+
+def _peak(values: Array) -> float:
+    return float(np.abs(values).max()) if values.size else np.nan
+
+
+def _metrics_table(trackings: Sequence[Tracking]) -> str:
+    """Return a row for each metric of each mode, and a column for each recording."""
+    columns = [
+        [
+            (span.name, metric)
+            for span in (
+                Span('whole run', float(t.recording.states.time[0]), t.recording.end),
+                *t.recording.modes,
+            )
+            for metric in t.metrics(span)
+        ]
+        for t in trackings
+    ]
+    head = ''.join(f'<th>{html.escape(t.recording.path.name)}</th>' for t in trackings)
+    lines = [f'<h2>Metrics</h2><table><tr><th>mode</th><th>metric</th>{head}</tr>']
+    for i in range(max(map(len, columns))):
+        name, metric = next(column[i] for column in columns if i < len(column))
+        cells = [_value(column[i][1]) if i < len(column) else '' for column in columns]
+        starts = metric.name == 'duration'
+        lines.append(
+            f'<tr{" class=first" if starts else ""}><td>{html.escape(name) if starts else ""}</td>'
+            f'<td>{metric.name.replace("_", " ")}</td>'
+            + ''.join(f'<td class=number>{cell}</td>' for cell in cells)
+            + '</tr>'
+        )
+    return '\n'.join(lines) + '</table>'
+
+
+def _value(metric: Metric) -> str:
+    return 'not recorded' if np.isnan(metric.value) else f'{metric.value:.3g} {metric.unit}'
+
+
+def _parameter_table(recordings: Sequence[Recording]) -> str:
+    """Return every parameter; where two recordings differ, the row is marked."""
+    names = sorted({(n, p) for r in recordings for n, of in r.parameters.items() for p in of})
+    head = ''.join(f'<th>{html.escape(r.path.name)}</th>' for r in recordings)
+    lines = [f'<h2>Parameters</h2><table><tr><th>node</th><th>parameter</th>{head}</tr>']
+    for node, name in names:
+        texts = [str(r.parameters.get(node, {}).get(name, '')) for r in recordings]
+        cells = ''.join(f'<td>{html.escape(text)}</td>' for text in texts)
+        mark = ' style="background:#fff3c4"' if len(set(texts)) > 1 else ''
+        lines.append(f'<tr{mark}><td>{node}</td><td>{html.escape(name)}</td>{cells}</tr>')
+    return '\n'.join(lines) + '</table>'
+
+
+_PANELS = (
+    'joint position [rad, m]',
+    'joint error [rad, m]',
+    'tool in the base frame [m]',
+    'tool from its reference [m]',
+    'torque / limit',
+)
+
+
+def _figure(trackings: Sequence[Tracking]) -> go.Figure:
+    """Return the plots over one time axis; the second recording's curves are dotted."""
+    figure = make_subplots(len(_PANELS), 1, shared_xaxes=True, vertical_spacing=0.025)
+    for row, title in enumerate(_PANELS, 1):
+        figure.update_yaxes(title_text=title, row=row, col=1)
+    for row in (2, 4):
+        figure.update_yaxes(type='log', exponentformat='power', row=row, col=1)
+    figure.update_xaxes(title_text='simulation time [s]', row=len(_PANELS), col=1)
+    for number, tracking in enumerate(trackings):
+        _draw(figure, tracking, 'dot' if number else 'solid', f' ({number + 1})' * bool(number))
+    for i, span in enumerate(trackings[0].recording.modes):
+        figure.add_vrect(
+            span.start,
+            span.end,
+            fillcolor='#000000',
+            opacity=0.05 * (i % 2),
+            line_width=0,
+            annotation_text=span.name,
+            annotation_position='top left',
+            row=1,
+            col=1,
+        )
+    for time, message in trackings[0].recording.wrenches:
+        figure.add_vline(time, line_dash='dot', annotation_text=f'push {message.header.frame_id}')
+    figure.update_layout(
+        height=1500, template='plotly_white', hovermode='x', margin={'t': 30, 'r': 20}
+    )
+    return figure
+
+
+def _draw(figure: go.Figure, tracking: Tracking, dash: str, suffix: str) -> None:
+    recording, joints, tool = tracking.recording, tracking.joints, tracking.tool
+    share = tracking.torque_share
+    names = recording.joint_names
+
+    def add(
+        row: int, series: TimeSeries, values: Array, name: str, colour: str, **line: Any
+    ) -> None:
+        time, values = _thinned(series.time, values)
+        figure.add_scatter(
+            x=time,
+            y=values,
+            name=name + suffix,
+            legendgroup=name + suffix,
+            showlegend=row in (1, 3),
+            line={'color': colour, 'width': 1.3, 'dash': dash, **line},
+            row=row,
+            col=1,
+        )
+
+    for i, name in enumerate(names):
+        colour = _COLOURS[i % len(_COLOURS)]
+        add(1, recording.states, recording.states['position'][:, i], name, colour)
+        error = np.abs(joints['error'][:, i])
+        add(2, joints, np.maximum(error, _SMALLEST), name, colour)
+        if len(share):
+            add(5, share, share['effort'][:, i], name, colour)
+    for i, name in enumerate('xyz'):
+        add(3, tool, tool['position'][:, i], name, _COLOURS[i])
+        wanted = tool['reference'][:, i]
+        add(3, tool, wanted, f'{name} reference', '#000000', width=0.7, dash='dash')
+    add(4, tool, np.maximum(tool['distance'], _SMALLEST), 'distance', _COLOURS[0])
+
+
+def _thinned(time: Array, values: Array) -> tuple[Array, Array]:
+    """Return of each stretch of a long curve its least and its greatest value."""
+    stride = -(-2 * len(time) // _POINTS)
+    if stride <= 2:
+        return time, values
+    count = len(time) // stride
+    blocks = values[: count * stride].reshape(count, stride)
+    places = np.sort(np.stack([blocks.argmin(axis=1), blocks.argmax(axis=1)], axis=1), axis=1)
+    rows = (places + stride * np.arange(count)[:, None]).ravel()
+    return time[rows], values[rows]

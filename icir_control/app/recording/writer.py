@@ -1,0 +1,180 @@
+"""An MCAP file that can be read at every moment: also of a writer that was killed."""
+
+import errno
+import os
+import time
+from collections import Counter
+from collections.abc import Callable
+from functools import cache
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+from mcap.data_stream import RecordBuilder
+from mcap.records import DataEnd, Footer
+from mcap.well_known import Profile, SchemaEncoding
+from mcap.writer import CompressionType, Writer
+from mcap_ros2._dynamic import serialize_dynamic
+
+from icir_control.app.recording.definitions import definition_of
+from icir_control.errors import ConfigurationError
+
+_MAGIC = b'\x89MCAP0\r\n'
+
+
+def _end_without_index() -> bytes:
+    """Return the records that end a file whose index is not written (yet)."""
+    records = RecordBuilder()
+    DataEnd(data_section_crc=0).write(records)
+    Footer(summary_start=0, summary_offset_start=0, summary_crc=0).write(records)
+    return records.end() + _MAGIC
+
+
+class _Output(BytesIO):
+    """What is to be written next, and the file that has all before it."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
+        self._end = _end_without_index()
+        self.size = 0
+
+    def tell(self) -> int:
+        return self.size + super().tell()
+
+    def save(self, end: bytes | None = None) -> None:
+        """Write to the file, which is then complete with the end of a file without an index."""
+        content, end = self.getvalue(), self._end if end is None else end
+        try:
+            _write(self._file, content + end, self.size)
+        except OSError:
+            # What was there before was as long as its end at least.
+            os.ftruncate(self._file, self.size)
+            _write(self._file, self._end, self.size)
+            raise
+        self.size += len(content)
+        self.seek(0)
+        self.truncate()
+
+    def close(self) -> None:
+        super().close()
+        os.close(self._file)
+
+
+def _write(file: int, content: bytes, offset: int) -> None:
+    """Write all of the content, in one piece where the file system takes it so."""
+    written = os.pwrite(file, content, offset)
+    while written < len(content):
+        more = os.pwrite(file, content[written:], offset + written)
+        if not more:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        written += more
+
+
+def _name_of(kind: Any) -> str:
+    return f'{kind.__module__.split(".")[0]}/msg/{kind.__name__}'
+
+
+def encoded(message: Any) -> bytes:
+    """Return a message in serialised form; the client library may append bytes to some."""
+    name = _name_of(type(message))
+    return bytes(_encoder(name)(message))
+
+
+@cache
+def _encoder(name: str) -> Callable[[Any], bytes]:
+    return serialize_dynamic(name, definition_of(name))[name]
+
+
+class RecordingFile:
+    """Serialised messages, written in chunks; each `save` leaves a file that readers can open.
+
+    Attributes:
+        path: The file.
+        counts: Number of messages by topic.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Create the file.
+
+        Raises:
+            ConfigurationError: It exists already, or cannot be created.
+        """
+        self.path = path
+        self.counts: Counter[str] = Counter()
+        try:
+            self._output = _Output(path)
+        except OSError as error:
+            raise ConfigurationError(f'{path} cannot be recorded to: {error.strerror}') from error
+        self._writer = Writer(self._output, chunk_size=1 << 18, compression=CompressionType.ZSTD)
+        self._writer.start(profile=Profile.ROS2)
+        self._schemas: dict[str, int] = {}
+        self._channels: dict[str, int] = {}
+        self._last_ns = 0
+
+    @property
+    def size(self) -> int:
+        """Of what is saved [bytes]."""
+        return self._output.size
+
+    def open_topic(self, topic: str, kind: Any) -> int:
+        """Return the channel of a topic.
+
+        Args:
+            topic: Its full name.
+            kind: Its message class.
+        """
+        if topic not in self._channels:
+            name = _name_of(kind)
+            if name not in self._schemas:
+                self._schemas[name] = self._writer.register_schema(
+                    name, SchemaEncoding.ROS2, definition_of(name).encode()
+                )
+            self._channels[topic] = self._writer.register_channel(
+                topic, 'cdr', self._schemas[name]
+            )
+        return self._channels[topic]
+
+    def write(self, topic: str, raw: bytes, received_ns: int, sent_ns: int) -> None:
+        """Add a message to a topic that is open.
+
+        Args:
+            topic: Its full name.
+            raw: The serialised message.
+            received_ns: Wall time of its arrival [ns]; raised to that of the message before, since
+                some readers want a file without an index to be in order.
+            sent_ns: Wall time of its publication [ns].
+        """
+        self.counts[topic] += 1
+        self._last_ns = max(self._last_ns, received_ns)
+        self._writer.add_message(
+            self._channels[topic], self._last_ns, raw, sent_ns, self.counts[topic]
+        )
+
+    def write_message(self, topic: str, message: Any) -> None:
+        """Add a message of now to a topic that is open; see `write`."""
+        now = time.time_ns()
+        self.write(topic, encoded(message), now, now)
+
+    def save(self) -> None:
+        """Write to the disk what there is.
+
+        Raises:
+            OSError: The disk is full, or gone; the file holds what was saved before.
+        """
+        self._writer.flush()
+        self._output.save()
+
+    def finish(self) -> None:
+        """Write the rest and the index.
+
+        Raises:
+            OSError: As `save`.
+        """
+        self.save()
+        self._writer.finish()
+        self._output.save(b'')
+
+    def close(self) -> None:
+        """Close the file, finished or not."""
+        self._output.close()

@@ -1,0 +1,145 @@
+"""Pictures of a world without a window: drawn off screen, by a processor or a graphics card."""
+
+import importlib
+import os
+import subprocess
+import sys
+from typing import Any
+
+import mujoco
+import numpy as np
+from numpy.typing import NDArray
+
+from icir_control.errors import SimulationError
+from icir_control.simulation.world import World
+
+BACKENDS = ('egl', 'osmesa')
+_GHOST = np.array([0.1, 0.75, 0.3, 0.35], np.float32)
+_FORCE = np.array([0.9, 0.2, 0.1, 1.0], np.float32)
+_APART = 2e-3  # rad or m, from which a ghost can be seen
+_METRES_PER_NEWTON = 0.02
+_WIDTH_OF_ARROW = 0.01  # m
+_MOST_SHAPES = 20_000
+
+
+class Camera:
+    """Draws a robot at joint positions, with a ghost of where it should be, forces and words."""
+
+    def __init__(self, world: World, width: int, height: int) -> None:
+        """Open a graphics context and look at the whole robot.
+
+        Args:
+            world: The robot; its state is neither read nor changed.
+            width: Of the pictures [pixels].
+            height: Of the pictures [pixels].
+
+        Raises:
+            SimulationError: Neither EGL nor OSMesa works here.
+        """
+        self._model, self._order = world.model, world.joint_order
+        # The buffer for pictures is as large as the model says.
+        self._model.vis.global_.offwidth, self._model.vis.global_.offheight = width, height
+        backend = importlib.import_module(f'mujoco.{_working_backend()}')
+        self._gl: Any = backend.GLContext(width, height)
+        self._gl.make_current()
+        self._context = mujoco.MjrContext(self._model, mujoco.mjtFontScale.mjFONTSCALE_150)
+        mujoco.mjr_setBuffer(mujoco.mjtFramebuffer.mjFB_OFFSCREEN, self._context)
+        self._data, self._ghost = mujoco.MjData(self._model), mujoco.MjData(self._model)
+        self._scene = mujoco.MjvScene(self._model, _MOST_SHAPES)
+        self._scene.flags[mujoco.mjtRndFlag.mjRND_REFLECTION] = 0  # half of the time
+        self._options, self._nothing = mujoco.MjvOption(), mujoco.MjvPerturb()
+        self._view = mujoco.MjvCamera()
+        mujoco.mjv_defaultFreeCamera(self._model, self._view)
+        self._rectangle = mujoco.MjrRect(0, 0, width, height)
+        self._pixels = np.empty((height, width, 3), np.uint8)
+
+    def picture(
+        self,
+        position: NDArray[np.float64],
+        *,
+        reference: NDArray[np.float64] | None = None,
+        forces: dict[str, NDArray[np.float64]] | None = None,
+        caption: str = '',
+    ) -> NDArray[np.uint8]:
+        """Draw the robot.
+
+        Args:
+            position: (nv,) [rad or m].
+            reference: (nv,) where a ghost of it stands [rad or m], unless it would hide the robot;
+                None for no ghost.
+            forces: (3,) by link, at its origin in its axes [N].
+            caption: Words in the upper left corner.
+
+        Returns:
+            (height, width, 3), valid until the next call.
+        """
+        self._place(self._data, position)
+        scene, every = self._scene, mujoco.mjtCatBit.mjCAT_ALL
+        mujoco.mjv_updateScene(
+            self._model, self._data, self._options, self._nothing, self._view, every, scene
+        )
+        if reference is not None and np.abs(reference - position).max() > _APART:
+            self._add_ghost(reference)
+        for link, force in (forces or {}).items():
+            self._add_arrow(link, force)
+        mujoco.mjr_render(self._rectangle, scene, self._context)
+        if caption:
+            font, corner = mujoco.mjtFont.mjFONT_NORMAL, mujoco.mjtGridPos.mjGRID_TOPLEFT
+            mujoco.mjr_overlay(font, corner, self._rectangle, caption, '', self._context)
+        mujoco.mjr_readPixels(self._pixels, None, self._rectangle, self._context)
+        return self._pixels[::-1]
+
+    def close(self) -> None:
+        """Give the graphics context back."""
+        self._context.free()
+        self._gl.free()
+
+    def _place(self, data: mujoco.MjData, position: NDArray[np.float64]) -> None:
+        data.qpos[self._order] = position
+        mujoco.mj_forward(self._model, data)
+
+    def _add_ghost(self, reference: NDArray[np.float64]) -> None:
+        self._place(self._ghost, reference)
+        first, moving = self._scene.ngeom, mujoco.mjtCatBit.mjCAT_DYNAMIC
+        mujoco.mjv_addGeoms(
+            self._model, self._ghost, self._options, self._nothing, moving, self._scene
+        )
+        for shape in self._scene.geoms[first : self._scene.ngeom]:
+            shape.rgba[:] = _GHOST
+
+    def _add_arrow(self, link: str, force: NDArray[np.float64]) -> None:
+        body = self._data.body(link)
+        tip = body.xpos + _METRES_PER_NEWTON * body.xmat.reshape(3, 3) @ force
+        arrow = self._scene.geoms[self._scene.ngeom]
+        kind = mujoco.mjtGeom.mjGEOM_ARROW
+        mujoco.mjv_initGeom(arrow, kind, np.zeros(3), np.zeros(3), np.eye(3).ravel(), _FORCE)
+        mujoco.mjv_connector(arrow, kind, _WIDTH_OF_ARROW, body.xpos, tip)
+        self._scene.ngeom += 1
+
+
+def _working_backend() -> str:
+    """Return which way of drawing works here.
+
+    It is tried in a process of its own: one that fails can leave this one unable to draw.
+
+    Raises:
+        SimulationError: None does.
+    """
+    reasons = []
+    for backend in BACKENDS:
+        code = f'from mujoco.{backend} import GLContext as C; c = C(16, 16); c.make_current()'
+        run = subprocess.run(
+            [sys.executable, '-P', '-c', code],
+            env={**os.environ, 'MUJOCO_GL': backend},
+            capture_output=True,
+            text=True,
+        )
+        if run.returncode == 0:
+            return backend
+        reasons.append(
+            f'{backend}: {(run.stderr.strip().splitlines() or ["no reason given"])[-1]}'
+        )
+    raise SimulationError(
+        'no picture can be drawn without a window here; on Debian and Ubuntu: sudo apt install'
+        f' libegl1 libgl1-mesa-dri ({"; ".join(reasons)})'
+    )

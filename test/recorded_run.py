@@ -1,0 +1,98 @@
+"""A recording made in one process: the controller on the simulated arm, messages to a file."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from geometry_msgs.msg import PoseStamped
+from rclpy.time import Time
+from sensor_msgs.msg import JointState
+from std_msgs.msg import String
+
+from icir_control.app.closed_loop import ClosedLoop
+from icir_control.app.recording.topics import (
+    CURRENT_POSE,
+    DESCRIPTION,
+    JOINT_REFERENCE,
+    LATCHED,
+    MODE,
+    REFERENCE_POSE,
+    STATES,
+    TOPICS,
+)
+from icir_control.app.recording.writer import RecordingFile
+from icir_control.share import share_directory
+from icir_control.spatial import SE3
+
+EVERY = 10  # steps between two poses
+
+
+def pose_message(stamp, placement: SE3) -> PoseStamped:
+    message = PoseStamped()
+    message.header.stamp = stamp
+    p, o = message.pose.position, message.pose.orientation
+    p.x, p.y, p.z = placement.translation.tolist()
+    o.x, o.y, o.z, o.w = placement.quaternion.tolist()
+    return message
+
+
+def write_run(
+    path: Path,
+    modes: Sequence[tuple[str, int]] = (('gravity', 50), ('home', 450)),
+    *,
+    robot: str = 'gen3_6dof',
+    joint_offset: float = 0.0,
+    tool_offset: float = 0.0,
+    states: bool = True,
+) -> list[np.ndarray]:
+    """Run each mode for some steps, record it, and return position and velocity of each step.
+
+    Args:
+        path: The file.
+        modes: Each with a number of steps.
+        robot: One that ships.
+        joint_offset: Of the first joint's recorded reference from what it was [rad].
+        tool_offset: Of the tool's recorded reference in z from what it was [m].
+        states: Whether the file has states.
+    """
+    start = np.zeros(6 if robot == 'gen3_6dof' else 7)
+    loop = ClosedLoop(robot, start=start)
+    file = RecordingFile(path)
+    for topic, kind in {**TOPICS, **LATCHED}.items():
+        if topic != STATES or states:
+            file.open_topic(topic if topic.startswith('/') else f'/{topic}', kind)
+    urdf = (share_directory() / 'urdf' / f'{robot}.urdf').read_text()
+    file.write_message(f'/{DESCRIPTION}', String(data=urdf))
+    names = list(loop.model.joint_names)
+    rows = []
+    for mode, steps in modes:
+        loop.controller.select(mode)
+        for step in range(steps):
+            stamp = Time(nanoseconds=loop.world.time_ns).to_msg()
+            loop.step()
+            row = loop.log
+            position, velocity = row['position'][-1], row['velocity'][-1]
+            rows.append(np.array([position, velocity]))
+            state = JointState(name=names, position=position, velocity=velocity)
+            state.header.stamp = stamp
+            state.effort = row['torque'][-1]
+            if states:
+                file.write_message(f'/{STATES}', state)
+            if step == 0:
+                file.write_message(f'/{MODE}', String(data=mode))
+            if len(rows) % EVERY == 1:
+                reference = loop.controller.reference_pose
+                current = loop.controller.current_pose
+                file.write_message(f'/{CURRENT_POSE}', pose_message(stamp, current))
+                moved = SE3(reference.rotation, reference.translation + [0, 0, tool_offset])
+                file.write_message(f'/{REFERENCE_POSE}', pose_message(stamp, moved))
+                wanted = row['position_reference'][-1].copy()
+                wanted[0] += joint_offset
+                joints = JointState(name=names, position=wanted, velocity=velocity)
+                joints.header.stamp = stamp
+                joints.effort = state.effort
+                file.write_message(f'/{JOINT_REFERENCE}', joints)
+            loop.clear_log()
+    file.finish()
+    file.close()
+    return rows

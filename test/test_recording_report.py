@@ -1,0 +1,119 @@
+"""What is made of a recording: numbers that are those of the run, and a page without a network."""
+
+import re
+
+import numpy as np
+import pytest
+from recorded_run import write_run
+
+from icir_control.app import main as command_line
+
+
+def run(monkeypatch, *arguments: object) -> int:
+    """Run the command line in this process; its exit status."""
+    monkeypatch.setattr('sys.argv', ['icir_control', *map(str, arguments)])
+    with pytest.raises(SystemExit) as end:
+        command_line.main()
+    return end.value.code or 0
+
+
+@pytest.fixture(scope='module')
+def recorded(tmp_path_factory):
+    """Files of runs, good ones and damaged ones; the states of `run.mcap`."""
+    folder = tmp_path_factory.mktemp('runs')
+    rows = write_run(folder / 'run.mcap', joint_offset=0.0125, tool_offset=0.0037)
+    write_run(folder / 'other.mcap', (('gravity', 50), ('home', 50), ('hold', 100)))
+    write_run(folder / 'seven.mcap', (('gravity', 5),), robot='gen3_7dof')
+    write_run(folder / 'stateless.mcap', (('gravity', 5),), states=False)
+    content = (folder / 'run.mcap').read_bytes()
+    (folder / 'cut.mcap').write_bytes(content[: len(content) // 2])
+    (folder / 'text.mcap').write_text('no recording at all')
+    (folder / 'empty.mcap').touch()
+    damaged = bytearray(content)
+    damaged[len(content) // 3] ^= 0xFF
+    (folder / 'damaged.mcap').write_bytes(damaged)
+    return folder, rows
+
+
+def cells_of(page: str, mode: str, metric: str) -> list[str]:
+    """The values of a metric of a mode in the table of a page."""
+    rows = re.findall(r'<tr[^>]*><td>(.*?)</td><td>(.*?)</td>(.*?)</tr>', page)
+    running = ''
+    for name, words, values in rows:
+        running = name or running
+        if (running, words) == (mode, metric):
+            return re.findall('<td class=number>(.*?)</td>', values)
+    raise AssertionError(f'no {metric} of {mode}')
+
+
+def test_a_report_is_one_page_with_the_figures_of_the_run(recorded, monkeypatch, tmp_path, capsys):
+    folder, _ = recorded
+    output = tmp_path / 'report.html'
+    assert run(monkeypatch, 'report', folder / 'run.mcap', '--output', output) == 0
+    assert str(output) in capsys.readouterr().out
+    page = output.read_text()
+    # What a browser would fetch: nothing, and the library is inside.
+    assert not re.search(r'<(script|link|img)[^>]*(src|href)=', page)
+    assert 'Plotly.newPlot' in page
+    assert len(page) > 1_000_000
+    # The references were written with these offsets; the arm itself errs by less than 1e-9.
+    assert cells_of(page, 'home', 'peak joint error') == ['0.0125 rad']
+    assert cells_of(page, 'home', 'peak tool distance') == ['0.0037 m']
+    # A mode is placed by when its message came.
+    (duration,) = cells_of(page, 'home', 'duration')
+    assert float(duration.split()[0]) == pytest.approx(0.45, abs=0.02)
+    (share,) = cells_of(page, 'whole run', 'peak torque fraction')
+    assert 0.0 < float(share) < 1.0
+
+
+def test_exported_tables_hold_the_states_to_the_last_bit(recorded, monkeypatch, tmp_path):
+    folder, rows = recorded
+    csv, npz = tmp_path / 'run.csv', tmp_path / 'run.npz'
+    options = ('--csv', csv, '--npz', npz, '--output', tmp_path / 'r.html')
+    assert run(monkeypatch, 'report', folder / 'run.mcap', *options) == 0
+    position = np.array([row[0] for row in rows])
+    arrays = np.load(npz)
+    np.testing.assert_array_equal(arrays['position'], position)
+    np.testing.assert_allclose(np.diff(arrays['time']), 1e-3)
+    table = np.genfromtxt(csv, delimiter=',', names=True, deletechars='')
+    assert table.dtype.names[:2] == ('time', 'position.joint_1')
+    np.testing.assert_array_equal(table['position.joint_2'], position[:, 1])
+
+
+def test_two_recordings_stand_side_by_side(recorded, monkeypatch, tmp_path):
+    folder, rows = recorded
+    output = tmp_path / 'both.html'
+    files = (folder / 'run.mcap', '--against', folder / 'other.mcap')
+    assert run(monkeypatch, 'report', *files, '--output', output) == 0
+    page = output.read_text()
+    assert len(cells_of(page, 'gravity', 'peak joint speed')) == 2
+    # The torque of the first tick in `hold` moves the arm one period later.
+    assert 'two runs of one schedule differ in effort at 0.101 s' in page
+    same = (folder / 'run.mcap', '--against', folder / 'run.mcap')
+    assert run(monkeypatch, 'report', *same, '--output', output) == 0
+    assert f'identical to the last bit in all {len(rows)} common states' in output.read_text()
+
+
+@pytest.mark.parametrize(
+    ('arguments', 'words'),
+    [
+        (('missing.mcap',), 'cannot be read: No such file'),
+        (('text.mcap',), 'is no MCAP file'),
+        (('empty.mcap',), 'is no MCAP file'),
+        (('cut.mcap',), 'is cut off'),
+        (('damaged.mcap',), 'is damaged'),
+        (('stateless.mcap',), 'has no joint_states'),
+        (('run.mcap', '--against', 'seven.mcap'), 'is of another robot than'),
+        (('run.mcap', '--output', 'no_folder/r.html'), 'cannot be written'),
+    ],
+)
+def test_what_is_no_recording_is_refused_in_a_sentence(
+    recorded, monkeypatch, capsys, arguments, words
+):
+    folder, _ = recorded
+    monkeypatch.chdir(folder)
+    assert run(monkeypatch, 'report', *arguments) == 2
+    error = capsys.readouterr().err
+    assert words in error
+    assert error.startswith('icir_control: ')
+    assert error.count('\n') == 1
