@@ -99,7 +99,9 @@ def test_arm_rests_or_is_on_its_path_3_s_after_a_push(mode, force, seconds):
     torque = loop.run(3000)['torque']
     assert (np.abs(torque) <= MODEL.effort_limit).all()
     assert speed_share(loop) < 1e-3
-    assert np.abs(loop.controller.position_reference - loop.q).max() < 1e-3
+    # Thrown against the floor, it rests there and presses with no more than `contact.torque`.
+    away = np.abs(loop.controller.position_reference - loop.q).max()
+    assert away < (0.02 if loop.touches else 1e-3)
 
 
 @pytest.mark.parametrize('mode', ['gravity', 'float', 'impedance'])

@@ -41,6 +41,9 @@ OVER_SHARE, OVER_TIME = 0.3, 0.3
 RETURN_RATE = 10.0
 """[1/s] At which the reference comes back to a path of the joints from where the arm touched."""
 
+LARGEST_GIVE = 0.03
+"""[rad or m] By which what pushes a waiting arm may shift its reference."""
+
 FREE, TOUCHED, WAITING = range(3)
 """What `contact` is: none, felt in this tick, known to the reference."""
 
@@ -59,7 +62,11 @@ def contact_share(memory: Struct, tick: Struct, unexplained: float, i: int) -> f
         friction[i] -= MEAN_RATE * h * friction[i]
     noise = NOISE * RESIDUAL_GAIN * memory.measured_M[i, i]
     noise *= np.sqrt(max(memory.velocity_noise[i], 0.0))
-    share = abs(residual[i] - mean[i]) / (memory.contact_torque + friction[i] + noise)
+    more = abs(residual[i] - mean[i])
+    if memory.contact == WAITING:
+        # Begun while the arm pressed already, the mean would not tell that it is free.
+        more = min(more, abs(residual[i]))
+    share = more / (memory.contact_torque + friction[i] + noise)
     if memory.contact == FREE and (share <= 1.0 or memory.ticks_touching == 0):
         mean[i] += MEAN_RATE * h * (residual[i] - mean[i])
     return share
@@ -80,6 +87,7 @@ def decide_contact(memory: Struct, tick: Struct, share: float) -> None:
     under_way = memory.path != NO_PATH and memory.path_time_now < memory.duration
     moves = memory.tracks and under_way and _fastest(tick.velocity_reference) > STILL
     if memory.contact != FREE:
+        memory.contact_share = share
         least = -1.0 if memory.path_time > 0.0 else 0.0
         memory.rate_limit = memory.pressing_rate * max(1.0 - share, least)
         over = memory.time_over + tick.period if share < OVER_SHARE else 0.0
@@ -94,7 +102,7 @@ def decide_contact(memory: Struct, tick: Struct, share: float) -> None:
     if memory.ticks_touching == TICKS:
         memory.contact = TOUCHED
         memory.contact_changed = 1
-        memory.time_over = 0.0
+        memory.time_over = memory.contact_share = 0.0
         _find_pressing_rate(memory, tick)
 
 
@@ -143,15 +151,25 @@ def wait_here(memory: Struct, tick: Struct) -> None:
 
 
 @part
-def come_back(memory: Struct, period: float) -> None:
-    """Add to the reference ahead what it is off the path of the joints; that dies away.
+def leave_path(memory: Struct, tick: Struct) -> None:
+    """Add to the reference ahead what it is off the path of the joints.
 
-    o'' + 2 w o' + w^2 o = 0, once the contact is over.
+    Where the arm presses with more than the torque of contact the reference comes to the arm, by
+    `LARGEST_GIVE` at most. Once the contact is over it comes back, o'' + 2 w o' + w^2 o = 0.
     """
-    off, rate, q_after = memory.off_joint_path, memory.off_path_rate, memory.q_after
+    off, rate, q_after, h = (
+        memory.off_joint_path,
+        memory.off_path_rate,
+        memory.q_after,
+        tick.period,
+    )
+    give = h * PRESSING_RATE * max(1.0 - 1.0 / max(memory.contact_share, 1.0), 0.0)
     for i in range(off.shape[0]):
         if memory.contact == FREE:
             pull = RETURN_RATE * RETURN_RATE * off[i] + 2.0 * RETURN_RATE * rate[i]
-            rate[i] -= period * pull
-            off[i] += period * rate[i]
+            rate[i] -= h * pull
+            off[i] += h * rate[i]
+        else:
+            o = off[i] + give * (tick.q[i] - tick.position_reference[i])
+            off[i] = min(max(o, min(off[i], -LARGEST_GIVE)), max(off[i], LARGEST_GIVE))
         q_after[i] += off[i]

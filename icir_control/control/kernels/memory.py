@@ -111,6 +111,7 @@ MEMORY_LAYOUT = Layout(
         'residual': (n,),
         'residual_mean': (n,),
         'pressing_rate': (),
+        'contact_share': (),
         'time_over': (),
         'off_joint_path': (n,),
         'off_path_rate': (n,),

@@ -13,7 +13,7 @@ acceleration of the period, a_k = (v_{k+1} - v_k) / h. `euler_share` blends the 
 import numpy as np
 
 from icir_control.compiled import part
-from icir_control.control.kernels.contact import TOUCHED, come_back, wait_here
+from icir_control.control.kernels.contact import TOUCHED, leave_path, wait_here
 from icir_control.control.kernels.follow import follow, place, ramp_rate
 from icir_control.control.kernels.linear import copy
 from icir_control.control.kernels.memory import JOINT_PATH, NO_PATH, POSE_PATH
@@ -64,7 +64,7 @@ def _look_ahead(dynamics: np.ndarray, memory: Struct, tick: Struct) -> None:
         ramp_rate(memory, memory.speed_scale, tick.period)
         coefficients, duration = memory.joint_coefficients, memory.duration
         polynomial_at(coefficients, duration, memory.path_time, memory.q_after)
-        come_back(memory, tick.period)
+        leave_path(memory, tick)
 
 
 @part
