@@ -21,6 +21,7 @@ from icir_control.spatial import SE3, Inertia, exp3
 URDF = Path(__file__).resolve().parent.parent / 'urdf' / 'hand.urdf'
 RADIUS = 0.01  # m
 MASS = 0.6  # kg
+HEIGHT = 0.25  # m, of the wrist above the floor
 EFFORT, SPEED = 0.5, 20.0  # N m, rad/s; of the wrist 4 times the torque
 
 
@@ -31,7 +32,7 @@ class HandJoint(NamedTuple):
     parent: str
     xyz: tuple[float, float, float]
     mass: float  # in the exercise [kg]
-    limits: tuple[float, float] = (-0.3, 1.8)
+    limits: tuple[float, float] = (-0.3, 2.0)
     axis: str = 'y'
     turn: tuple[tuple[str, float], ...] = ()
 
@@ -51,14 +52,14 @@ JOINTS = (
     HandJoint('wrist', 'universe', (0.0, 0.0, 0.0), 3.0, (-1.2, 1.2)),
     HandJoint('palm', 'wrist', (0.05, 0.0, 0.0), 2.0, (-0.3, 0.8)),
     HandJoint('finger11', 'palm', (0.02, 0.025, 0.0), 0.5),
-    HandJoint('finger12', 'finger11', (0.04, 0.0, 0.0), 0.5, (0.0, 1.8)),
-    HandJoint('finger13', 'finger12', (0.02, 0.0, 0.0), 0.3, (0.0, 1.8)),
+    HandJoint('finger12', 'finger11', (0.04, 0.0, 0.0), 0.5, (-0.2, 1.8)),
+    HandJoint('finger13', 'finger12', (0.02, 0.0, 0.0), 0.3, (-0.2, 1.8)),
     HandJoint('finger21', 'palm', (0.02, 0.0, 0.0), 0.5),
-    HandJoint('finger22', 'finger21', (0.04, 0.0, 0.0), 0.5, (0.0, 1.8)),
-    HandJoint('finger23', 'finger22', (0.03, 0.0, 0.0), 0.3, (0.0, 1.8)),
+    HandJoint('finger22', 'finger21', (0.04, 0.0, 0.0), 0.5, (-0.2, 1.8)),
+    HandJoint('finger23', 'finger22', (0.03, 0.0, 0.0), 0.3, (-0.2, 1.8)),
     HandJoint('finger31', 'palm', (0.02, -0.025, 0.0), 0.5),
-    HandJoint('finger32', 'finger31', (0.04, 0.0, 0.0), 0.5, (0.0, 1.8)),
-    HandJoint('finger33', 'finger32', (0.02, 0.0, 0.0), 0.3, (0.0, 1.8)),
+    HandJoint('finger32', 'finger31', (0.04, 0.0, 0.0), 0.5, (-0.2, 1.8)),
+    HandJoint('finger33', 'finger32', (0.02, 0.0, 0.0), 0.3, (-0.2, 1.8)),
     HandJoint('thumb1', 'wrist', (0.01, -0.04, 0.0), 0.5, (-0.5, 2.0)),
     HandJoint(
         'thumb2', 'thumb1', (0.03, -0.018, 0.0), 0.4, (-3.0, 1.0), 'z', (('z', 60.0), ('x', 180.0))
@@ -138,7 +139,13 @@ def urdf() -> str:
     lines = [
         '<?xml version="1.0"?>',
         '<!-- Written by docs/hand.py. -->',
-        '<robot name="hand">',
+        '<robot name="four_finger_hand">',
+        '  <link name="world"/>',
+        '  <joint name="stand" type="fixed">',
+        '    <parent link="world"/>',
+        '    <child link="forearm"/>',
+        f'    <origin xyz="0 0 {HEIGHT:g}"/>',
+        '  </joint>',
         '  <link name="forearm"/>',
     ]
     for joint in JOINTS:

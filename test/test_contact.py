@@ -218,6 +218,8 @@ def test_a_ball_rises_by_the_square_of_the_restitution():
 def test_a_block_on_a_slope_slides_or_sticks(friction, acceleration):
     model, pairs = ball(slope=0.3)
     simulator = ContactSimulator(model, pairs, friction={('ball', 'floor'): friction})
+    simulator.restart([0.0, 0.0, 1.0])
+    simulator.step(np.zeros(3))  # in the air
     simulator.restart([0.1 * np.sin(0.3), 0.0, 0.1 * np.cos(0.3)])
     run = simulator.simulate(rest, 0.3)
     along = np.array([np.cos(0.3), 0.0, -np.sin(0.3)])

@@ -213,5 +213,6 @@ def shipped(robot: str) -> tuple[Path, dict[str, Any]]:
     """Return a robot's URDF and its controller's parameters; not to be changed."""
     arm = Robot.of(robot)
     parameters = arm.parameters(CONTROLLER)
-    parameters.pop('model', None)
+    for name in ('model', 'whole_tree'):  # for the node alone
+        parameters.pop(name, None)
     return find_model_file(arm.model), parameters

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from icir_control.collision.kernels import distances as kernels
 from icir_control.collision.kernels import layout as at
 from icir_control.dynamics import Model, forward_kinematics, named_frame
 from icir_control.errors import InvalidValueError, UnknownNameError
@@ -209,11 +210,10 @@ class CollisionPairs:
         return i, j
 
     def _leave_out_touching(self) -> None:
-        from icir_control.collision.distance import distance
-
         data = self.model.create_data()
         forward_kinematics(self.model, data, self.model.neutral())
-        touching = distance(self.model, data, self) <= 0.0
+        kernels.distances.run(data.buffer, self.table, self.indices, self.found)
+        touching = self.distance <= 0.0
         self.excluded = tuple(np.array(self.names)[touching].tolist()) if touching.any() else ()
         self.excluded = tuple((a, b) for a, b in self.excluded)
         if self.excluded:

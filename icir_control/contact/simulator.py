@@ -219,7 +219,8 @@ class ContactSimulator:
             rate = self._J @ free
             near = self.distance + h * np.minimum(rate, 0.0) < self._margin
             closing = np.flatnonzero(near)
-            if self._has_friction or (h * rate + self.distance)[closing].min(initial=0.0) < 0.0:
+            ends = (h * rate + self.distance)[closing]
+            if closing.size and (self._has_friction or ends.min() < 0.0):
                 free = self._solve(M, free, closing, -self.distance[closing] / h, force)
                 force /= h
             v = free

@@ -62,6 +62,8 @@ class KinematicTree:
         base_frame: str = '',
         end_effector_frame: str = '',
         locked: Mapping[str, float] | None = None,
+        *,
+        whole_tree: bool = False,
     ) -> Chain:
         """Return the arm between two frames; every other joint is held.
 
@@ -72,6 +74,7 @@ class KinematicTree:
             locked: Positions at which joints are held [rad or m]. A joint beyond the arm that is
                 not among them is held at zero, or at the limit next to it; one that mimics another
                 follows it.
+            whole_tree: Whether what is not locked belongs to the arm wherever it lies.
 
         Raises:
             UnknownNameError: A locked joint that the robot lacks.
@@ -83,10 +86,10 @@ class KinematicTree:
         for name, value in locked.items():
             self._check_position(name, value)
         free = [name for name in self.moving if not self._leaders(name) & set(locked)]
-        if not end_effector_frame:
+        if not end_effector_frame and not whole_tree:
             end_effector_frame = self._common_end(free)
         link = self._link_of(end_effector_frame)
-        arm = self._joints_above(link) if link else free
+        arm = self._joints_above(link) if link and not whole_tree else free
         below = self._joints_above(self._link_of(base_frame))
         free = [name for name in free if name in arm and name not in below]
         for name in free:

@@ -43,7 +43,15 @@ DEFAULT_EFFORT = Parameter(
     lower=0.0,
     running=False,
 )
-ROBOT = {one.name: one for one in (MODEL, LOCKED, DEFAULT_EFFORT)}
+WHOLE_TREE = Parameter(
+    'whole_tree',
+    'bool',
+    False,
+    description='whether all joints are controlled, also those that do not lie between base and '
+    'end effector, such as those of a hand',
+    running=False,
+)
+ROBOT = {one.name: one for one in (MODEL, LOCKED, DEFAULT_EFFORT, WHOLE_TREE)}
 """The parameters that both nodes have, and that tell which arm runs."""
 
 _INTEGER = re.compile(r'[-+]?[0-9]+')

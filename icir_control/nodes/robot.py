@@ -11,6 +11,7 @@ from icir_control.nodes.parameters import (
     DEFAULT_EFFORT,
     LOCKED,
     MODEL,
+    WHOLE_TREE,
     Parameters,
     shipped_parameters,
 )
@@ -70,7 +71,8 @@ def read_robot(parameters: Parameters, node: str) -> Robot:
     values = parameters.values(shipped)
     frames = [values.get(name) for name in ('base_frame', 'end_effector_frame')]
     base, end = (name if isinstance(name, str) else '' for name in frames)
-    chain = tree.chain(base, end, positions_of(own[LOCKED.name]))
+    locked = positions_of(own[LOCKED.name])
+    chain = tree.chain(base, end, locked, whole_tree=own[WHOLE_TREE.name])
     effort = own[DEFAULT_EFFORT.name] or None
     if chain.without_effort and effort is None:
         raise ConfigurationError(

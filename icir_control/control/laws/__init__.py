@@ -5,6 +5,7 @@ from icir_control.control.laws.float import Float
 from icir_control.control.laws.gravity import Gravity
 from icir_control.control.laws.impedance import Impedance
 from icir_control.control.laws.joint import Hold, Joint
+from icir_control.control.laws.sequence import Sequence
 from icir_control.control.laws.task import Task
 
 LAWS: dict[str, type[Law]] = {
@@ -14,7 +15,8 @@ LAWS: dict[str, type[Law]] = {
     'float': Float,
     'impedance': Impedance,
     'hold': Hold,
+    'sequence': Sequence,
 }
 """The package's own, by the name that a configuration gives them."""
 
-__all__ = ['LAWS', 'Float', 'Gravity', 'Hold', 'Impedance', 'Joint', 'Task']
+__all__ = ['LAWS', 'Float', 'Gravity', 'Hold', 'Impedance', 'Joint', 'Sequence', 'Task']
