@@ -45,7 +45,8 @@ def wait_until(condition, timeout, what):
 
 
 def start(graph, *options, terminal=True):
-    return graph.run([*COMMAND, *options], terminal=terminal)
+    # Without the line at the bottom, which is drawn anew around each line of output.
+    return graph.run([*COMMAND, *options], terminal=terminal, environment={'TERM': 'dumb'})
 
 
 def test_keys_select_modes_and_q_leaves_nothing_behind(ros_graph):
@@ -72,6 +73,27 @@ def test_keys_select_modes_and_q_leaves_nothing_behind(ros_graph):
     assert termios.tcgetattr(sim.slave) == settings
 
 
+def test_the_line_at_the_bottom_tells_what_the_arm_does(ros_graph):
+    environment = {'TERM': 'xterm', 'COLUMNS': '120'}
+    sim = ros_graph.run(
+        [*COMMAND, '--real-time-factor', '0.5'], terminal=True, environment=environment
+    )
+    sim.wait_for(
+        r'gravity, arrived \| tool -?0\.000 0\.001 1\.1\d\d m \| error \S+ m \| torque 0%'
+    )
+    sim.wait_for(r'\| 0\.\d\d x real time')
+    sim.type('k')
+    sim.wait_for('gravity, mode down was refused')
+    sim.type('h')
+    sim.wait_for('home, moving')
+    sim.wait_for(r'home, arrived \| tool -0\.100 0\.001 0\.797 m \| error \S+ m \| torque 14%')
+    start = len(sim.output)
+    sim.type('q')
+    assert sim.wait(ENDS_WITHIN) == 0
+    # The cursor is shown again.
+    assert '\x1b[?25h' in sim.output[start:]
+
+
 def test_a_folder_of_our_name_in_the_current_directory_is_not_imported(
     ros_graph, tmp_path, monkeypatch
 ):
@@ -80,7 +102,7 @@ def test_a_folder_of_our_name_in_the_current_directory_is_not_imported(
     (package / '__init__.py').write_text('raise RuntimeError("not the installed package")\n')
     monkeypatch.chdir(tmp_path)
     command = (sys.executable, '-P', '-c', MODULE, *COMMAND[len(ICIR_CONTROL) :])
-    sim = ros_graph.run(command, terminal=True)
+    sim = ros_graph.run(command, terminal=True, environment={'TERM': 'dumb'})
     sim.wait_for(r'q +quit')
     sim.type('q')
     assert sim.wait(ENDS_WITHIN) == 0

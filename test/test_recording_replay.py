@@ -20,7 +20,8 @@ from icir_control.nodes.controller.telemetry import LATCHED
 def record_session(graph, path):
     """Keys, a target, changes of gains and pushes, at whatever tick they come."""
     command = ('sim', '--viewer', 'none', '--real-time-factor', '0', '--record', str(path))
-    sim = graph.run([*ICIR_CONTROL, *command], terminal=True)
+    environment = {'TERM': 'dumb'}
+    sim = graph.run([*ICIR_CONTROL, *command], terminal=True, environment=environment)
     sim.wait_for('q +quit')
     observer = graph.observer()
     newest = Newest(observer, JointState, 'joint_states')

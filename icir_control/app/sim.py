@@ -4,7 +4,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,6 +18,7 @@ from icir_control.nodes.process.stop_request import StopRequest
 if TYPE_CHECKING:
     from rich.console import Console
 
+_STATUS_PERIOD = 0.25  # s between two looks at what the arm does
 _POLL_PERIOD = 0.1  # s between two checks of the children, where there is no keyboard
 
 
@@ -85,7 +86,7 @@ def simulate(
         console = new_console()
         console.print(_headline(robot), markup=False, highlight=False)
         if sys.stdin.isatty():
-            _serve_keys(console, is_wanted)
+            _serve_keys(console, robot, is_wanted)
         else:
             console.print('no terminal, so no keys; a signal ends the simulation')
             while is_wanted():
@@ -142,18 +143,33 @@ def _print_line(console: 'Console', name: str, line: str) -> None:
     console.print(text, highlight=False, soft_wrap=True)
 
 
-def _serve_keys(console: 'Console', is_wanted: Callable[[], bool]) -> None:
+def _serve_keys(console: 'Console', robot: Robot, is_wanted: Callable[[], bool]) -> None:
     """Serve the keys until the quit key is pressed or `is_wanted` returns False."""
     import rclpy
+    from rich.live import Live
 
+    from icir_control.app.sim_status import SimStatus
     from icir_control.nodes.keyboard.keyboard import Keyboard
     from icir_control.nodes.process.run import init_ros
+    from icir_control.nodes.transport.endpoints import has_native_parts
 
     init_ros()
     node = rclpy.create_node('keyboard')
     try:
-        # The controller logs its refusals to the same terminal.
-        Keyboard(node, sys.stdin, console, shows_refusals=False).run(is_wanted)
+        status = SimStatus(node, robot.description()) if has_native_parts() else None
+        due = 0.0
+        # Nothing can be shown on a terminal that was closed.
+        with suppress(OSError), Live(console=console, auto_refresh=False, transient=True) as live:
+
+            def is_wanted_still() -> bool:
+                nonlocal due
+                if status is not None and time.monotonic() >= due:
+                    due = time.monotonic() + _STATUS_PERIOD
+                    live.update(status.text(), refresh=True)
+                return is_wanted()
+
+            # The controller logs its refusals to the same terminal.
+            Keyboard(node, sys.stdin, console, shows_refusals=False).run(is_wanted_still)
     finally:
         node.destroy_node()
         rclpy.shutdown()

@@ -12,3 +12,5 @@ if __name__ == '__main__':
     except IcirError as error:
         print(error, file=sys.stderr, flush=True)
         sys.exit(2)
+    except KeyboardInterrupt:
+        sys.exit(130)

@@ -1,0 +1,132 @@
+"""The line at the bottom of `icir_control sim`: what the arm does, and how well."""
+
+import time
+from typing import Any, Final
+from xml.etree import ElementTree
+
+import numpy as np
+from diagnostic_msgs.msg import DiagnosticStatus
+from geometry_msgs.msg import PoseStamped, TwistStamped
+from rclpy.node import Node
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.serialization import deserialize_message
+from rich.text import Text
+from sensor_msgs.msg import JointState
+from std_msgs.msg import String
+
+from icir_control.app.processes import CONTROLLER
+from icir_control.nodes.transport.endpoints import NotExecuted
+
+_NEWEST = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
+_LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+_AT_REST: Final = 1e-6  # rad/s or m/s
+_REFUSAL_SHOWN = 4.0  # s of wall time
+_PACE_SPAN = 1.0  # s of wall time, at least, over which the pace is measured
+
+
+class SimStatus:
+    """Reads the newest message of a few topics whenever it is asked; all others cost nothing."""
+
+    def __init__(self, node: Node, urdf: str) -> None:
+        """Subscribe.
+
+        Args:
+            node: The node to subscribe through.
+            urdf: Of the robot, as text; its effort limits are read.
+        """
+        self._topics = {
+            topic: _Newest(node, kind, f'{CONTROLLER}/{topic}', qos)
+            for topic, kind, qos in (
+                ('mode', String, _LATCHED),
+                ('motion_status', DiagnosticStatus, _LATCHED),
+                ('current_pose', PoseStamped, _NEWEST),
+                ('tool_error', TwistStamped, _NEWEST),
+                ('joint_reference', JointState, _NEWEST),
+            )
+        }
+        self._limits = _effort_limits(urdf)
+        self._refused_until = 0.0
+        self._pace = ''
+        self._pace_from = (0.0, 0.0)
+
+    def text(self) -> Text:
+        """Return the line; empty before the controller runs."""
+        messages = {topic: newest.message() for topic, newest in self._topics.items()}
+        mode, pose, error = (messages[t] for t in ('mode', 'current_pose', 'tool_error'))
+        joints = messages['joint_reference']
+        if mode is None or pose is None or joints is None:
+            return Text()
+        parts = [f'{mode.data}, {self._motion(messages["motion_status"], joints)}']
+        p = pose.pose.position
+        parts.append(f'tool {p.x:.3f} {p.y:.3f} {p.z:.3f} m')
+        if error is not None:
+            e = error.twist.linear
+            parts.append(f'error {np.linalg.norm([e.x, e.y, e.z]):.1e} m')
+        shares = [
+            abs(effort) / self._limits[name]
+            for name, effort in zip(joints.name, joints.effort, strict=True)
+            if self._limits.get(name)
+        ]
+        if shares:
+            parts.append(f'torque {max(shares):.0%}')
+        self._measure_pace(pose.header.stamp)
+        parts += [self._pace] if self._pace else []
+        return Text(' | '.join(parts), style='reverse', no_wrap=True, overflow='ellipsis')
+
+    def _motion(self, status: DiagnosticStatus | None, joints: JointState) -> str:
+        """Return what the arm is told to do."""
+        now = time.monotonic()
+        values = {pair.key: pair.value for pair in status.values} if status else {}
+        if self._topics['motion_status'].is_new:
+            is_refused = values.get('outcome') == 'refused'
+            self._refused_until = now + _REFUSAL_SHOWN if is_refused else 0.0
+        if now < self._refused_until:
+            return f'{values["request"]} was refused'
+        moves = np.abs(joints.velocity).max(initial=0.0) > _AT_REST
+        return 'moving' if moves else 'arrived'
+
+    def _measure_pace(self, stamp: Any) -> None:
+        """Compare simulation time with the wall's."""
+        wall, simulated = time.monotonic(), stamp.sec + stamp.nanosec * 1e-9
+        elapsed = wall - self._pace_from[0]
+        if elapsed < _PACE_SPAN:
+            return
+        if self._pace_from[0]:
+            self._pace = f'{(simulated - self._pace_from[1]) / elapsed:.2f} x real time'
+        self._pace_from = wall, simulated
+
+
+def _effort_limits(urdf: str) -> dict[str | None, float]:
+    """Return the effort limits of a URDF by joint [N m or N]; none of one that is not valid."""
+    try:
+        return {
+            joint.get('name'): float(limit.get('effort', 0.0))
+            for joint in ElementTree.fromstring(urdf).iter('joint')
+            if (limit := joint.find('limit')) is not None
+        }
+    except (ElementTree.ParseError, ValueError):  # the nodes say what is wrong with it
+        return {}
+
+
+class _Newest:
+    """The newest message of a topic, taken from the middleware when somebody asks.
+
+    Attributes:
+        is_new: Whether the last call of `message` has found another one.
+    """
+
+    def __init__(self, node: Node, kind: Any, topic: str, qos: QoSProfile) -> None:
+        subscription: Any = node.create_subscription(
+            kind, topic, lambda _: None, qos, callback_group=NotExecuted(), raw=True
+        )
+        self._kind, self._take = kind, subscription.handle.take_message
+        self._message: Any = None
+        self.is_new = False
+
+    def message(self) -> Any:
+        """Return the newest message; None before the first one."""
+        taken = self._take(self._kind, True)
+        self.is_new = taken is not None
+        if taken is not None:
+            self._message = deserialize_message(taken[0], self._kind)
+        return self._message
