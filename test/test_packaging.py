@@ -43,7 +43,7 @@ CARRIED_BY = {
     'rpyutils': 'rclpy',
 }
 # Used where it is installed, and nothing is missed where it is not.
-OPTIONAL = {'control_msgs', 'simulation_interfaces'}
+OPTIONAL = {'control_msgs', 'simulation_interfaces', 'visualization_msgs'}
 
 
 def setup_answers(*options):
