@@ -3,7 +3,9 @@
 import os
 import shutil
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
+from xml.etree import ElementTree
 
 import yaml
 from launch import LaunchContext, LaunchDescription, LaunchDescriptionEntity
@@ -25,6 +27,7 @@ from icir_control.share import share_directory
 
 PACKAGE = 'icir_control'
 BRIDGE, CONTROLLER, PUBLISHER = 'mujoco_bridge', 'controller', 'robot_state_publisher'
+REFERENCE = 'reference_state_publisher'
 # xterm itself ends with status 2 on SIGINT, which launch reports as a failure. The shell hands the
 # request on as one that xterm passes to the keyboard, and ends with 0.
 TERMINAL = (
@@ -146,12 +149,21 @@ def start(context: LaunchContext) -> list[LaunchDescriptionEntity]:
         BRIDGE: robot.overrides | bridge_overrides(given),
         CONTROLLER: robot.overrides | framed,
         PUBLISHER: {'robot_description': robot.description()} | framed,
+        REFERENCE: {
+            'robot_description': robot.description(),
+            'frame_prefix': f'{prefix}reference/',
+        },
     }
     files = TemporaryFiles()
     parameters = [str(robot.params_file), files.add(parameter_text(overrides, namespace), '.yaml')]
     respawn = given['respawn'] == 'true'
 
-    def node(executable: str, package: str = PACKAGE, **options) -> Node:
+    def node(
+        executable: str,
+        package: str = PACKAGE,
+        remappings: Iterable[tuple[str, str]] = (),
+        **options,
+    ) -> Node:
         return Node(
             package=package,
             executable=executable,
@@ -159,7 +171,7 @@ def start(context: LaunchContext) -> list[LaunchDescriptionEntity]:
             output='screen',
             parameters=parameters,
             # Each simulation has a time of its own.
-            remappings=[('/clock', f'{namespace}/clock')] if name else [],
+            remappings=[*([('/clock', f'{namespace}/clock')] if name else []), *remappings],
             **options,
         )
 
@@ -182,6 +194,28 @@ def start(context: LaunchContext) -> list[LaunchDescriptionEntity]:
     if given['rviz'] == 'true':
         view = files.add(in_namespace('simulation.rviz', namespace, prefix), '.rviz')
         actions.append(node('rviz2', package='rviz2', name='rviz', arguments=['-d', view]))
+        # The frames of the reference, for a second, transparent arm.
+        actions.append(
+            node(
+                PUBLISHER,
+                package=PUBLISHER,
+                name=REFERENCE,
+                remappings=[
+                    ('joint_states', f'{CONTROLLER}/joint_reference'),
+                    ('robot_description', 'reference/robot_description'),
+                ],
+            )
+        )
+        root = prefix + root_of(robot.description())
+        child = f'{prefix}reference/{root.removeprefix(prefix)}'
+        actions.append(
+            node(
+                'static_transform_publisher',
+                package='tf2_ros',
+                name='reference_root',
+                arguments=['--frame-id', root, '--child-frame-id', child],
+            )
+        )
     if given['rqt'] == 'true':
         view = in_namespace('end_effector.perspective', namespace, prefix)
         view = files.add(view, '.perspective')
@@ -196,6 +230,15 @@ def start(context: LaunchContext) -> list[LaunchDescriptionEntity]:
             LogInfo(msg=f'No display; for the keys: ros2 run {PACKAGE} keyboard{remap}')
         )
     return actions
+
+
+def root_of(description: str) -> str:
+    """Return the name of a URDF's root link."""
+    robot = ElementTree.fromstring(description)
+    children = {child.get('link') for child in robot.findall('joint/child')}
+    return next(
+        str(link.get('name')) for link in robot.findall('link') if link.get('name') not in children
+    )
 
 
 def bridge_overrides(given: dict[str, str]) -> dict[str, object]:
@@ -245,6 +288,7 @@ def in_namespace(name: str, namespace: str, prefix: str) -> str:
     for topic in ('/controller/', '/robot_description'):
         text = text.replace(topic, namespace.rstrip('/') + topic)
     text = text.replace('Fixed Frame: base_link', f'Fixed Frame: {prefix}base_link')
+    text = text.replace('TF Prefix: reference', f'TF Prefix: {prefix}reference')
     return text.replace('TF Prefix: ""', f'TF Prefix: "{prefix.rstrip("/")}"')
 
 

@@ -10,11 +10,12 @@ import signal
 import sys
 from functools import partial
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 import yaml
 from ament_index_python.packages import PackageNotFoundError, get_package_prefix
-from geometry_msgs.msg import Point, PoseStamped, Vector3
+from geometry_msgs.msg import Point, PoseStamped, TwistStamped, Vector3
 from rcl_interfaces.srv import GetParameters
 from rclpy.parameter import parameter_value_to_python
 from rclpy.qos import QoSProfile
@@ -45,7 +46,7 @@ sys.exit(service.run())
 STAND_IN = """#!{python}
 import rclpy
 rclpy.init()
-name = 'robot_state_publisher'
+name = 'robot_state_publisher'  # unless it is remapped
 node = rclpy.create_node(name, automatically_declare_parameters_from_overrides=True)
 size = len(node.get_parameter('robot_description').value)
 node.get_logger().info(f'described {{size}}, {{node.get_parameter("use_sim_time").value}}')
@@ -278,7 +279,27 @@ def test_the_views_follow_the_namespace(module):
         assert '/arm/controller/' in after
         assert 'robot_description' not in before or '/arm/robot_description' in after
         framed = after.replace('/arm/', '/').replace('arm/base_link', 'base_link')
+        framed = framed.replace('TF Prefix: arm/reference', 'TF Prefix: reference')
         assert framed.replace('TF Prefix: "arm"', 'TF Prefix: ""') == before
+
+
+@needs_launch
+def test_rviz_gets_the_frames_of_the_reference_too(ros_graph, launch, prefix):
+    says = '#!/bin/sh\necho {name} "$@"; exec sleep 1000\n'
+    for package, name in (('rviz2', 'rviz2'), ('tf2_ros', 'static_transform_publisher')):
+        (prefix / 'share/ament_index/resource_index/packages' / package).touch()
+        path = prefix / 'lib' / package / name
+        path.parent.mkdir(parents=True)
+        path.write_text(says.format(name=name))
+        path.chmod(0o755)
+    run = launch('namespace:=arm', 'headless:=true', 'rviz:=true')
+    run.wait_for(
+        'static_transform_publisher --frame-id arm/world --child-frame-id arm/reference/world'
+    )
+    observer = ros_graph.observer()
+    node = 'arm/reference_state_publisher'
+    names = parameters_of(observer, node, 'frame_prefix', 'use_sim_time')
+    assert names == ['arm/reference/', True]
 
 
 @needs_launch
@@ -309,7 +330,12 @@ child.wait()
 def test_the_rviz_view_shows_arm_and_poses():
     view = yaml.safe_load((ROOT / 'config/simulation.rviz').read_text())
     manager = view['Visualization Manager']
-    shown = {display['Class'].rpartition('/')[2]: display for display in manager['Displays']}
+    shown = {display['Name']: display for display in manager['Displays']}
+    assert shown['Reference']['TF Prefix'] == 'reference'
+    assert shown['Force and trail']['Topic']['Value'] == '/controller/markers'
+    shown = {
+        display['Class'].rpartition('/')[2]: display for display in reversed(manager['Displays'])
+    }
     assert {'Grid', 'RobotModel', 'TF', 'Pose'} <= set(shown)
     assert manager['Global Options']['Fixed Frame'] == 'base_link'
     assert shown['RobotModel']['Description Topic']['Value'] == '/robot_description'
@@ -341,3 +367,22 @@ def test_the_rqt_perspective_plots_height_and_error_of_messages_without_stamps()
             assert hasattr(kinds[name](), field)
         low, high = ast.literal_eval(keys['y_limits']['repr'])
         assert high - low < 0.05, 'the axis grows, and never shrinks'
+
+
+def test_the_plotjuggler_layout_plots_fields_of_topics_that_there_are():
+    layout = ElementTree.parse(ROOT / 'config/plotjuggler.xml').getroot()
+    kinds = {
+        'current_pose': PoseStamped,
+        'reference_pose': PoseStamped,
+        'tool_error': TwistStamped,
+    }
+    selected = {topic.get('name') for topic in layout.iter('topic')}
+    for curve in layout.iter('curve'):
+        (topic,) = [one for one in selected if curve.get('name').startswith(f'{one}/')]
+        fields = curve.get('name').removeprefix(f'{topic}/').split('/')
+        message = kinds.get(topic.rpartition('/')[2], JointState)()
+        if isinstance(message, JointState):  # shown by the joint's name
+            assert fields[0] in {f'joint_{i}' for i in range(1, 7)}
+            fields = fields[1:]
+        for field in fields:
+            message = getattr(message, field)

@@ -20,6 +20,7 @@ OPTIONAL = {
         '/set_simulation_state',
         '/step_simulation',
     },
+    'visualization_msgs': {'/controller/markers'},
     'control_msgs': {'/controller/follow_joint_trajectory/_action/*'},
 }
 

@@ -5,6 +5,7 @@ It is published at a bounded rate, and after the command of the tick.
 
 import time
 from collections.abc import Callable, Mapping
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -82,6 +83,10 @@ class Telemetry:
             (Point, 'plot/position_reference', lambda _: _point(controller.reference_pose)),
             (Vector3, 'plot/position_error', lambda _: _vector(controller.tool_error.linear)),
         ]
+        if find_spec('visualization_msgs') is not None:
+            from icir_control.nodes.controller.markers import MarkerArray, Markers
+
+            of_others.append((MarkerArray, 'markers', Markers(controller, self._prefix).make))
         self._others: list[tuple[Any, Callable[[Header], object]]] = [
             (node.create_publisher(kind, f'~/{topic}', 1), make) for kind, topic, make in of_others
         ]
