@@ -5,6 +5,7 @@ import pytest
 from closed_loop import HOME, ClosedLoop
 
 from icir_control.app.promises.compliance import released, stiffness_errors
+from icir_control.control.laws.impedance import mode_damping
 from icir_control.dynamics import ReferenceFrame, compute_all_terms, frame_jacobian
 from icir_control.spatial import log3
 
@@ -109,3 +110,17 @@ def test_without_damping_gravity_never_stops_the_arm():
     before = loop.v.copy()
     loop.run(200)
     np.testing.assert_allclose(loop.v, before, atol=1e-6)
+
+
+def test_a_mode_too_fast_for_the_control_period_is_softer_and_comes_to_rest():
+    """A light tool: 20 N m/rad at 1e-6 kg m^2 have 4.5 krad/s, which 1 ms cannot follow."""
+    h, K = 1e-3, np.array([500.0, 500.0, 500.0, 20.0, 20.0, 20.0])
+    m = np.array([1.0, 1.0, 1.0, 0.1, 0.1, 1e-6])
+    e, rate = np.full(6, 0.01), np.zeros(6)
+    first = K * e + mode_damping(K, np.diag(1.0 / m), 1.0, e, rate, h)
+    np.testing.assert_allclose(first[:5], (K * e)[:5])
+    for _ in range(3000):
+        f = K * e + mode_damping(K, np.diag(1.0 / m), 1.0, e, rate, h)
+        rate = rate - h * f / m
+        e = e + h * rate
+    assert np.abs(e).max() < 1e-6

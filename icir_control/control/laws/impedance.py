@@ -35,6 +35,9 @@ from icir_control.trajectory import SE3Trajectory
 SLOWEST_MODE = 0.1
 """[rad/s] Below it, where the arm can hardly move, a mode is damped as if it were this fast."""
 
+FASTEST_MODE = 0.4
+"""Times 1 / period [1/s]: of a spring that is critically damped; 0.83 would be unstable."""
+
 GUIDE_RATE = 10.0
 """[1/s] At which, on a joint path, the joints go to it where that does not move the tool."""
 
@@ -181,7 +184,9 @@ class Impedance(Law):
             inverse = in_axes(R_tool_axes, mobility(tick.M, tick.jacobian))
             if self.has_damping:
                 f += damping_wrench(self.damping_matrix, inverse, e_rate, tick.period)
-            f += mode_damping(self.stiffness, inverse, self.mode_damping_ratio, e_rate)
+            f += mode_damping(
+                self.stiffness, inverse, self.mode_damping_ratio, e, e_rate, tick.period
+            )
             f = rotated(R_tool_axes, f)
             for i in range(6):
                 wrench[i] = f[i]
@@ -202,15 +207,25 @@ class Impedance(Law):
 
 @kernel
 def mode_damping(
-    stiffness: np.ndarray, inverse: np.ndarray, ratio: float, rate: np.ndarray
+    stiffness: np.ndarray,
+    inverse: np.ndarray,
+    ratio: float,
+    error: np.ndarray,
+    rate: np.ndarray,
+    period: float,
 ) -> np.ndarray:
     """Return K^1/2 (2 zeta S^-1/2) K^1/2 nu, the same damping ratio for each mode of K, Lambda.
+
+    A mode that is too fast for the control period, as of a tool that weighs next to nothing,
+    would shake the arm. Its spring is softer, so that it has the fastest frequency that is not.
 
     Args:
         stiffness: (6,) diagonal of K.
         inverse: (6, 6) Lambda^-1.
         ratio: zeta.
+        error: (6,) e.
         rate: (6,) nu.
+        period: h [s].
     """
     root = np.sqrt(stiffness)
     S, V = scratch_matrix(6, 6), scratch_matrix(6, 6)
@@ -224,8 +239,15 @@ def mode_damping(
         for i in range(6):
             along += V[i, k] * root[i] * rate[i]
         frequency = np.sqrt(max(S[k, k], SLOWEST_MODE * SLOWEST_MODE))
+        force, fastest = 2.0 * ratio / frequency * along, FASTEST_MODE / period
+        if frequency > fastest:
+            share, extension = (fastest / frequency) ** 2, 0.0
+            for i in range(6):
+                extension += V[i, k] * root[i] * error[i]
+            # K = omega^2 Lambda and D = 2 zeta omega Lambda, both with the lower omega.
+            force = fastest / frequency * force - (1.0 - share) * extension
         for i in range(6):
-            f[i] += root[i] * V[i, k] * (2.0 * ratio / frequency * along)
+            f[i] += root[i] * V[i, k] * force
     return f
 
 

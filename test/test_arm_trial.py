@@ -1,0 +1,32 @@
+"""Other people's arms, hands and legs, by the command line alone: the table of the docs."""
+
+import re
+
+import pytest
+from arm_trial import EXAMPLES, PIXELS, ROBOTS, Trial, pixels
+
+KNOWN = {
+    'baxter': 'the way home meets its own body',
+    'pr2': 'starts at the limit of its wrist',
+}
+"""Where something is left to do, and what."""
+
+pytestmark = pytest.mark.long
+
+
+@pytest.mark.skipif(
+    not ROBOTS.is_dir(), reason='needs example-robot-data, which comes with the extra `bench`'
+)
+@pytest.mark.parametrize('arm', EXAMPLES, ids=str)
+def test_an_arm_does_all_by_the_command_line_alone(ros_graph, arm):
+    if arm.urdf.stem in KNOWN:
+        pytest.xfail(KNOWN[arm.urdf.stem])
+    outcome = Trial(ros_graph, arm).run()
+    if arm.refusal:
+        assert re.search(arm.refusal, outcome.refused)
+        return
+    assert not outcome.refused
+    assert outcome.faults == []
+    assert outcome.error is None or outcome.error < 1e-9
+    seen = pixels(arm)
+    assert seen is None or seen > PIXELS
