@@ -33,6 +33,7 @@ from icir_control.dynamics.configuration import difference as difference
 from icir_control.dynamics.configuration import distance as distance
 from icir_control.dynamics.configuration import integrate as integrate
 from icir_control.dynamics.configuration import interpolate as interpolate
+from icir_control.dynamics.data import Data as Data
 from icir_control.dynamics.derivatives import aba_derivatives as aba_derivatives
 from icir_control.dynamics.derivatives import coriolis_matrix as coriolis_matrix
 from icir_control.dynamics.derivatives import rnea_derivatives as rnea_derivatives
@@ -59,7 +60,6 @@ from icir_control.dynamics.joints import Frame as Frame
 from icir_control.dynamics.joints import FrameType as FrameType
 from icir_control.dynamics.joints import Joint as Joint
 from icir_control.dynamics.joints import JointKind as JointKind
-from icir_control.dynamics.model import Data as Data
 from icir_control.dynamics.model import Model as Model
 from icir_control.dynamics.simulate import Simulation as Simulation
 from icir_control.dynamics.simulate import simulate as simulate

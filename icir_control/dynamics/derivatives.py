@@ -7,10 +7,10 @@ coordinates in their joints' frames. All raise what the functions that they diff
 
 from typing import Any
 
-from icir_control.dynamics.algorithms import ExternalForces, compute_with_forces
-from icir_control.dynamics.call import compute2
+from icir_control.dynamics.call import ExternalForces, compute2, compute_with_forces
+from icir_control.dynamics.data import Data
 from icir_control.dynamics.kernels import derivatives as kernels
-from icir_control.dynamics.model import Data, Model
+from icir_control.dynamics.model import Model
 from icir_control.spatial.arrays import Array
 
 

@@ -13,11 +13,12 @@ from typing import Any
 import numpy as np
 
 from icir_control.dynamics.call import NOT_TAKEN, check_pair
+from icir_control.dynamics.data import Data
 from icir_control.dynamics.joints import FrameType
 from icir_control.dynamics.kernels import CheckedKernel
 from icir_control.dynamics.kernels import frames as kernels
 from icir_control.dynamics.kernels import layout as at
-from icir_control.dynamics.model import Data, Model
+from icir_control.dynamics.model import Model
 from icir_control.errors import InvalidValueError, ModelError
 from icir_control.spatial import SE3, Motion
 from icir_control.spatial.arrays import Array
@@ -35,7 +36,8 @@ class ReferenceFrame(IntEnum):
 
 
 LOCAL = ReferenceFrame.LOCAL
-_empty = np.empty
+_empty, _motion = np.empty, Motion.trusted
+_jacobian, _classical = kernels.frame_jacobian, kernels.frame_classical_acceleration
 
 _JACOBIANS = (kernels.frame_jacobian, kernels.frame_jacobian_rate)
 _NEEDS = {
@@ -67,7 +69,7 @@ def frame_velocity(
 ) -> Motion:
     """Return the twist of a frame; twists must be computed."""
     kernel = kernels.frame_velocity
-    return Motion.trusted(_fill(kernel, model, data, frame_id, reference, _empty(6)))
+    return _motion(_fill(kernel, model, data, frame_id, reference, _empty(6)))
 
 
 def frame_acceleration(
@@ -79,7 +81,7 @@ def frame_acceleration(
     `forward_kinematics` was given.
     """
     kernel = kernels.frame_acceleration
-    return Motion.trusted(_fill(kernel, model, data, frame_id, reference, _empty(6)))
+    return _motion(_fill(kernel, model, data, frame_id, reference, _empty(6)))
 
 
 def frame_classical_acceleration(
@@ -90,8 +92,14 @@ def frame_classical_acceleration(
     Its linear part is the spatial one plus omega x v. After `compute_all_terms` it is the drift
     dJ v of the task x_dd = J ddq + dJ v; after `forward_kinematics` with a, all of x_dd.
     """
-    kernel = kernels.frame_classical_acceleration
-    return Motion.trusted(_fill(kernel, model, data, frame_id, reference, _empty(6)))
+    # As `_fill`, spelled out here and in `frame_jacobian`: two calls of every tick.
+    out = _empty(6)
+    try:
+        if data.model is model and _classical.call(data.buffer, frame_id, reference, out) == 0:
+            return _motion(out)
+    except NOT_TAKEN:
+        pass
+    return _motion(_fill(_classical, model, data, frame_id, reference, out))
 
 
 def frame_jacobian(
@@ -113,7 +121,14 @@ def frame_jacobian(
     Returns:
         (6, nv), linear part in the first three rows.
     """
-    return _fill(kernels.frame_jacobian, model, data, frame_id, reference, out)
+    try:
+        if out is None:
+            out = _empty(data.jacobian_shape)
+        if data.model is model and _jacobian.call(data.buffer, frame_id, reference, out) == 0:
+            return out
+    except NOT_TAKEN:
+        pass
+    return _fill(_jacobian, model, data, frame_id, reference, out)
 
 
 def frame_jacobian_time_variation(
