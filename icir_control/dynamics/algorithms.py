@@ -20,6 +20,7 @@ from icir_control.dynamics.call import (
     compute_with_forces,
 )
 from icir_control.dynamics.data import Data
+from icir_control.dynamics.frames import joint_index
 from icir_control.dynamics.kernels import (
     articulated,
     centroidal,
@@ -176,10 +177,34 @@ def center_of_mass(model: Model, data: Data, q: Any) -> Array:
     return data.whole_com
 
 
-def center_of_mass_jacobian(model: Model, data: Data, q: Any) -> Array:
-    """Return `data.Jcom` (3, nv): the velocity of the whole's centre of mass is Jcom v."""
+def center_of_mass_jacobian(model: Model, data: Data, q: Any, joint_id: int | str = 0) -> Array:
+    """Return J (3, nv): the velocity of a centre of mass in the world is J v.
+
+    Args:
+        model: The model.
+        data: Its data; `data.Jcom`, that of the whole, is filled.
+        q: Configuration.
+        joint_id: Name or index of the joint beyond which the subtree lies; 0 for the whole.
+    """
     compute(centroidal.com_jacobian, model, data, q)
-    return data.Jcom
+    index = joint_index(model, joint_id)
+    if index == 0:
+        return data.Jcom
+    # The composite inertia that each degree of freedom moves of the subtree; 0 for none.
+    top, beyond, moved = model.joints[index], {index}, np.zeros(model.nv, dtype=int)
+    for i, joint in enumerate(model.joints):
+        if i and joint.parent in beyond:
+            beyond.add(i)
+            moved[joint.index_v : joint.row] = range(joint.index_v + 1, joint.row + 1)
+    joint = top
+    while joint.nv:
+        moved[joint.index_v : joint.row] = top.row
+        joint = model.joints[joint.parent]
+    columns = data.rows[1:, at.COLUMN : at.COLUMN + 6]
+    m, s = data.rows[moved, at.COMPOSITE], data.rows[moved, at.COMPOSITE + 1 : at.COMPOSITE + 4]
+    # Linear momentum of what moves at unit speed: m v + w x s
+    momentum = m[:, None] * columns[:, :3] + np.cross(columns[:, 3:], s)
+    return (momentum * (moved > 0)[:, None]).T / data.rows[top.row, at.COMPOSITE]
 
 
 def center_of_mass_velocity(model: Model, data: Data, q: Any, v: Any) -> Array:

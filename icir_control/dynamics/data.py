@@ -80,6 +80,7 @@ class Data:
         ddq_dv: Derivative of `aba` by v (nv, nv); that by tau is Minv.
         Jcom: Jacobian of the centre of mass (3, nv).
         Ag: Centroidal map (6, nv).
+        dAg: Time derivative of the centroidal map (6, nv).
         hg: Centroidal momentum (6,), linear part first.
         oMi: Placement of each joint in the world.
         oMf: Placement of each frame in the world.
@@ -102,7 +103,7 @@ class Data:
         *('oMi', 'oMf', 'v', 'a', 'f', 'com', 'whole_com'),
         *('M', 'nle', 'g', 'tau', 'ddq', 'Minv', 'Jcom', 'Ag', 'hg'),
         'jacobian_shape',
-        *('C', 'dtau_dq', 'dtau_dv', 'ddq_dq', 'ddq_dv'),
+        *('C', 'dtau_dq', 'dtau_dv', 'ddq_dq', 'ddq_dv', 'dAg'),
     )
 
     def __init__(self, model: 'Model', watch: str | None = None) -> None:
@@ -140,7 +141,7 @@ class Data:
         self.Jcom, self.Ag, self.hg = views['Jcom'], views['Ag'], views['hg'].ravel()
         self.C, self.dtau_dq, self.dtau_dv = views['C'], views['dtau_dq'], views['dtau_dv']
         self.ddq_dq, self.ddq_dv = views['ddq_dq'], views['ddq_dv']
-        self.external = views['external']
+        self.dAg, self.external = views['dAg'], views['external']
         self.watched: Watched | None = None
         if self.buffer[at.H_WATCHED] >= 0.0:
             area = views['watch']

@@ -69,3 +69,12 @@ def coriolis_matrix(model: Model, data: Data, q: Any, v: Any) -> Array:
     """Return `data.C` (nv, nv) with C v = nle - g, and dM/dt - 2 C skew-symmetric."""
     compute2(kernels.coriolis_matrix, model, data, q, v)
     return data.C
+
+
+def centroidal_map_time_variation(model: Model, data: Data, q: Any, v: Any) -> Array:
+    """Return `data.dAg` (6, nv), the time derivative of the centroidal map, `data.Ag`.
+
+    The rate of the centroidal momentum is Ag a + dAg v.
+    """
+    compute2(kernels.centroidal_map_rate, model, data, q, v)
+    return data.dAg

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,6 +10,7 @@ from numpy.typing import NDArray
 from icir_control.dynamics.buffer import build_buffer
 from icir_control.dynamics.data import Data
 from icir_control.dynamics.joints import Frame, FrameType, Joint
+from icir_control.dynamics.model_file import read_model, write_model
 from icir_control.errors import InvalidValueError, UnknownNameError
 from icir_control.spatial import SE3, Inertia
 from icir_control.spatial.arrays import Array, Value, freeze
@@ -184,6 +186,24 @@ class Model(Value):
         base = self.frames[self.frame_id(parent)]
         frame = Frame(name, base.parent, base.placement @ placement, FrameType.OP_FRAME)
         return replace(self, frames=(*self.frames, frame))
+
+    def save(self, path: str | Path) -> None:
+        """Write the model to a JSON file, which `Model.load` reads.
+
+        Raises:
+            OSError: The file cannot be written.
+        """
+        write_model(self, path)
+
+    @classmethod
+    def load(cls, path: str | Path) -> 'Model':
+        """Return the model that `save` wrote, equal to the last bit.
+
+        Raises:
+            ModelError: The file holds no model; says what is wrong with it.
+            OSError: The file cannot be read.
+        """
+        return cls(*read_model(path))
 
     def neutral(self) -> Array:
         """Return the neutral configuration (nq,): zeros, and the identity of each quaternion."""
