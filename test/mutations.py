@@ -28,7 +28,7 @@ LIBRARIES = 'spatial/kernels', 'dynamics/kernels'
 DECORATORS = {'kernel', 'inlined', 'part', 'CheckedKernel'}
 FILES = [
     *('dynamics_kernels', 'dynamics_trees', 'dynamics_model', 'dynamics_values', 'dynamics_far'),
-    *('dynamics_derivatives', 'dynamics_inverse_kinematics'),
+    *('dynamics_derivatives', 'dynamics_linear_maps', 'dynamics_inverse_kinematics'),
     *(f'spatial_{name}' for name in ('kernels', 'coefficients', 'jacobians', 'se3', 'so3')),
 ]
 FIRST = {
