@@ -4,7 +4,7 @@
 
 Kernels run as plain Python here, so that a mutant is a copy of this process in which one function
 has other code. Which sign of a kernel is flipped depends on the seed; where a kernel has none, its
-result or an argument of its last call gets one.
+result, or what it passes or writes last, gets one.
 """
 
 import ast
@@ -70,7 +70,6 @@ def flip(function: ast.FunctionDef, seed: int) -> int:
         chosen.op = SIGNS[type(chosen.op)]()
         return chosen.lineno
     results = [node for node in nodes if isinstance(node, ast.Return)]
-    calls = [node for node in nodes if isinstance(node, ast.Call)]
     if results and not isinstance(results[-1].value, ast.Constant):
         result = results[-1]
         if isinstance(result.value, ast.Tuple):
@@ -78,9 +77,14 @@ def flip(function: ast.FunctionDef, seed: int) -> int:
         else:
             result.value = ast.UnaryOp(ast.USub(), result.value)
         return result.lineno
-    call = [call for call in calls if call.args][-1]
-    place = max(len(call.args) - 2, 0)  # the last one is written to, most often
-    call.args[place] = ast.UnaryOp(ast.USub(), call.args[place])
+    statements = [node.value for node in nodes if isinstance(node, ast.Expr)]
+    calls = [one for one in statements if isinstance(one, ast.Call)]
+    if not calls:
+        change = [node for node in nodes if isinstance(node, ast.Assign)][-1]
+        change.value = ast.UnaryOp(ast.USub(), change.value)
+        return change.lineno
+    call = calls[-1]
+    call.args[-2] = ast.UnaryOp(ast.USub(), call.args[-2])  # the last one is written to
     return call.lineno
 
 
@@ -114,7 +118,7 @@ class Mutations:
         tasks = [*((kernel, self.seed) for kernel in kernels()), (None, 0)]
         fork = multiprocessing.get_context('fork')
         with fork.Pool(os.cpu_count(), silence, maxtasksperchild=1) as pool:
-            for place, test in pool.imap(try_one, tasks, chunksize=1):
+            for place, test in pool.imap_unordered(try_one, tasks, chunksize=1):
                 if (place == UNCHANGED) == bool(test):
                     self.unnoticed += 1
                 print(f'{place}: {test or "no test fails"}', flush=True)
