@@ -4,11 +4,10 @@
 
 Kernels run as plain Python here, so that a mutant is a copy of this process in which one function
 has other code. Which sign of a kernel is flipped depends on the seed; where a kernel has none, its
-result or the last argument of its last call gets one.
+result, or what it passes or writes last, gets one.
 """
 
 import ast
-import contextlib
 import importlib
 import multiprocessing
 import os
@@ -27,10 +26,10 @@ TESTS = Path(__file__).parent
 PACKAGE = Path(icir_control.__file__).parent
 LIBRARIES = 'spatial/kernels', 'dynamics/kernels'
 DECORATORS = {'kernel', 'inlined', 'part', 'CheckedKernel'}
-SPATIAL = [f'spatial_{name}' for name in ('kernels', 'coefficients', 'jacobians', 'se3', 'so3')]
-DYNAMICS = [
+FILES = [
     *('dynamics_kernels', 'dynamics_trees', 'dynamics_model', 'dynamics_values', 'dynamics_far'),
-    *('dynamics_derivatives', 'dynamics_inverse_kinematics'),
+    *('dynamics_derivatives', 'dynamics_linear_maps', 'dynamics_inverse_kinematics'),
+    *(f'spatial_{name}' for name in ('kernels', 'coefficients', 'jacobians', 'se3', 'so3')),
 ]
 FIRST = {
     'derivatives': 'dynamics_derivatives',
@@ -45,6 +44,7 @@ LARGE = [
 ]
 """What takes long without the compiler, or starts processes that have no mutation."""
 Kernel = tuple[str, str]
+UNCHANGED = 'all as it is'
 SIGNS = {ast.Add: ast.Sub, ast.Sub: ast.Add, ast.USub: ast.UAdd}
 
 
@@ -70,7 +70,6 @@ def flip(function: ast.FunctionDef, seed: int) -> int:
         chosen.op = SIGNS[type(chosen.op)]()
         return chosen.lineno
     results = [node for node in nodes if isinstance(node, ast.Return)]
-    calls = [node for node in nodes if isinstance(node, ast.Call)]
     if results and not isinstance(results[-1].value, ast.Constant):
         result = results[-1]
         if isinstance(result.value, ast.Tuple):
@@ -78,8 +77,14 @@ def flip(function: ast.FunctionDef, seed: int) -> int:
         else:
             result.value = ast.UnaryOp(ast.USub(), result.value)
         return result.lineno
-    call = [call for call in calls if call.args][-1]
-    call.args[-1] = ast.UnaryOp(ast.USub(), call.args[-1])
+    statements = [node.value for node in nodes if isinstance(node, ast.Expr)]
+    calls = [one for one in statements if isinstance(one, ast.Call)]
+    if not calls:
+        change = [node for node in nodes if isinstance(node, ast.Assign)][-1]
+        change.value = ast.UnaryOp(ast.USub(), change.value)
+        return change.lineno
+    call = calls[-1]
+    call.args[-2] = ast.UnaryOp(ast.USub(), call.args[-2])  # the last one is written to
     return call.lineno
 
 
@@ -98,57 +103,55 @@ def mutate(module_name: str, name: str, seed: int) -> int:
     return line
 
 
-class FirstFailure:
-    """Remembers which test failed, or that none did."""
+class Mutations:
+    """Takes the place of the loop over tests."""
 
-    name = ''
+    def __init__(self, seed: int) -> None:
+        self.seed, self.unnoticed = seed, 0
 
-    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        if report.failed and not self.name:
-            self.name = report.nodeid
-
-
-def run_tests(files: list[str], *options: str) -> str:
-    """Run tests until one fails, and return its name."""
-    first = FirstFailure()
-    with open(os.devnull, 'w') as nothing, contextlib.redirect_stdout(nothing):
-        status = pytest.main(
-            [
-                *(str(TESTS / f'test_{name}.py') for name in files),
-                *('-xq', '--tb=no', '-pno:xdist', '-pno:cacheprovider', '--timeout=300'),
-                f'-knot ({" or ".join(LARGE)})',
-                *options,
-            ],
-            plugins=[first],
-        )
-    return first.name or ('' if status == 0 else f'pytest: {status}')
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        global _session
+        _session = session
+        quick = [Phase.explicit, Phase.generate]
+        settings.register_profile('quick', max_examples=20, deadline=None, phases=quick)
+        settings.load_profile('quick')
+        tasks = [*((kernel, self.seed) for kernel in kernels()), (None, 0)]
+        fork = multiprocessing.get_context('fork')
+        with fork.Pool(os.cpu_count(), silence, maxtasksperchild=1) as pool:
+            for place, test in pool.imap_unordered(try_one, tasks, chunksize=1):
+                if (place == UNCHANGED) == bool(test):
+                    self.unnoticed += 1
+                print(f'{place}: {test or "no test fails"}', flush=True)
+        print(f'{len(tasks) - 1} kernels, {self.unnoticed} flips that no test noticed')
+        return True
 
 
-def try_one(task: tuple[Kernel, int]) -> tuple[str, str]:
-    """Flip a sign of a kernel, and return where, and the test that failed."""
-    (module, name), seed = task
-    line = mutate(module, name, seed)
-    files = SPATIAL if '.spatial.' in module else DYNAMICS
-    own = FIRST.get(module.rpartition('.')[2], files[0])
-    return f'{module}.{name}, line {line}', run_tests(sorted(files, key=lambda x: x != own))
+def silence() -> None:
+    """Let the tests of this process print nothing."""
+    for number in (1, 2):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), number)
+
+
+def try_one(task: tuple[Kernel | None, int]) -> tuple[str, str]:
+    """Flip a sign of a kernel; return where, and the test that fails, the nearest tests first."""
+    (module, name), seed = task[0] or ('', ''), task[1]
+    place = f'{module}.{name}, line {mutate(module, name, seed)}' if name else UNCHANGED
+    own = FIRST.get(module.rpartition('.')[2]) or ('spatial' if '.spatial.' in module else '')
+    items = sorted(_session.items, key=lambda item: own not in item.nodeid)
+    for item, following in zip(items, [*items[1:], None], strict=True):
+        item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+        if _session.testsfailed:
+            return place, item.nodeid
+    return place, ''
 
 
 def main(seed: int) -> int:
     """Try all kernels; return how many flips no test noticed."""
-    run_tests(SPATIAL + DYNAMICS, '--collect-only')  # so that all is imported once
-    quick = [Phase.explicit, Phase.generate]
-    settings.register_profile('until the first', max_examples=20, deadline=None, phases=quick)
-    settings.load_profile('until the first')
-    survivors, tasks = 0, [(kernel, seed) for kernel in kernels()]
-    with multiprocessing.get_context('fork').Pool(os.cpu_count(), maxtasksperchild=1) as pool:
-        unchanged = pool.apply_async(run_tests, (SPATIAL + DYNAMICS,))
-        for place, test in pool.imap(try_one, tasks, chunksize=1):
-            print(f'{place}: {test or "NOT NOTICED"}', flush=True)
-            survivors += not test
-        if failed := unchanged.get():
-            sys.exit(f'fails without any change: {failed}')
-    print(f'{len(tasks)} kernels, {survivors} flips that no test noticed')
-    return survivors
+    files = [str(TESTS / f'test_{name}.py') for name in FILES]
+    options = ['-sq', '--tb=no', '-pno:xdist', '-pno:cacheprovider', '--timeout=300']
+    mutations = Mutations(seed)
+    pytest.main([*files, *options, f'-knot ({" or ".join(LARGE)})'], plugins=[mutations])
+    return mutations.unnoticed
 
 
 if __name__ == '__main__':

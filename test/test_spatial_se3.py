@@ -178,6 +178,7 @@ def test_exp6_in_the_tables_form(axis, v, angle):
 def test_exp6_of_a_pure_translation(v):
     assert exp6(Motion(linear=v)) == SE3.from_translation(v)
     assert log6(SE3.from_translation(v)) == Motion(linear=v)
+    assert log6(SE3.from_translation(v).matrix) == Motion(linear=v)
 
 
 @holds_for(xi=twist_coordinates)

@@ -113,6 +113,12 @@ def test_log3_of_exact_half_turns(diagonal):
     assert np.abs(phi).tolist() == [pi if entry == 1 else 0.0 for entry in diagonal]
 
 
+def test_log3_takes_quaternions():
+    r = rotation((1.0, 2.0, -2.0), 2.5)
+    assert np.abs(log3(quaternion_from_rotation(r)) - log3(r)).max() <= 1e-15
+    assert np.abs(log3(-quaternion_from_rotation(r)) - log3(r)).max() <= 1e-15
+
+
 def test_log3_of_the_identity_is_zero():
     assert log3(np.eye(3)).tolist() == [0.0, 0.0, 0.0]
 
@@ -213,6 +219,8 @@ def test_nearest_rotation_is_never_a_reflection():
         (log3, 2.0 * np.eye(3), 'nearest_rotation'),
         (log3, np.diag([1.0, 1.0, -1.0]), 'det R = 1'),
         (log3, np.eye(4), r'shape \(3, 3\)'),
+        (log3, [[1.0], [1.0, 2.0]], r'shape \(3, 3\)'),
+        (log3, [0.0, 0.0, 0.0, 2.0], 'quaternion'),
         (rpy_from_rotation, np.zeros((3, 3)), 'rotation'),
         (rotation_from_quaternion, [0.0, 0.0, 0.0, 2.0], 'unit quaternion'),
         (rotation_from_quaternion, [0.0, 0.0, 0.0, 0.0], 'unit quaternion'),

@@ -26,18 +26,27 @@ from icir_control.dynamics.algorithms import potential_energy as potential_energ
 from icir_control.dynamics.algorithms import rnea as rnea
 from icir_control.dynamics.algorithms import static_torque as static_torque
 from icir_control.dynamics.algorithms import total_mass as total_mass
+from icir_control.dynamics.append import append_model as append_model
 from icir_control.dynamics.builder import ModelBuilder as ModelBuilder
 from icir_control.dynamics.chain import Chain as Chain
 from icir_control.dynamics.chain import KinematicTree as KinematicTree
 from icir_control.dynamics.configuration import difference as difference
 from icir_control.dynamics.configuration import distance as distance
 from icir_control.dynamics.configuration import integrate as integrate
+from icir_control.dynamics.configuration import integrate_derivatives as integrate_derivatives
 from icir_control.dynamics.configuration import interpolate as interpolate
+from icir_control.dynamics.data import Data as Data
 from icir_control.dynamics.derivatives import aba_derivatives as aba_derivatives
+from icir_control.dynamics.derivatives import (
+    centroidal_map_time_variation as centroidal_map_time_variation,
+)
 from icir_control.dynamics.derivatives import coriolis_matrix as coriolis_matrix
 from icir_control.dynamics.derivatives import rnea_derivatives as rnea_derivatives
 from icir_control.dynamics.frames import ReferenceFrame as ReferenceFrame
 from icir_control.dynamics.frames import frame_acceleration as frame_acceleration
+from icir_control.dynamics.frames import (
+    frame_acceleration_derivatives as frame_acceleration_derivatives,
+)
 from icir_control.dynamics.frames import (
     frame_classical_acceleration as frame_classical_acceleration,
 )
@@ -47,6 +56,9 @@ from icir_control.dynamics.frames import (
 )
 from icir_control.dynamics.frames import frame_placement as frame_placement
 from icir_control.dynamics.frames import frame_velocity as frame_velocity
+from icir_control.dynamics.frames import (
+    frame_velocity_derivatives as frame_velocity_derivatives,
+)
 from icir_control.dynamics.frames import joint_jacobian as joint_jacobian
 from icir_control.dynamics.frames import named_frame as named_frame
 from icir_control.dynamics.frames import root_link as root_link
@@ -59,8 +71,8 @@ from icir_control.dynamics.joints import Frame as Frame
 from icir_control.dynamics.joints import FrameType as FrameType
 from icir_control.dynamics.joints import Joint as Joint
 from icir_control.dynamics.joints import JointKind as JointKind
-from icir_control.dynamics.model import Data as Data
 from icir_control.dynamics.model import Model as Model
+from icir_control.dynamics.regressor import joint_torque_regressor as joint_torque_regressor
 from icir_control.dynamics.simulate import Simulation as Simulation
 from icir_control.dynamics.simulate import simulate as simulate
 from icir_control.dynamics.urdf import load_urdf as load_urdf

@@ -6,21 +6,22 @@ tau are (nv,). All raise `InvalidValueError` for a vector of the wrong length or
 that is not finite, and for data of another model.
 """
 
-from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from icir_control.dynamics.call import (
     NOT_TAKEN,
+    ExternalForces,
     check_model,
-    check_pair,
     compute,
     compute2,
     compute3,
+    compute_with_forces,
 )
+from icir_control.dynamics.data import Data
+from icir_control.dynamics.frames import joint_index
 from icir_control.dynamics.kernels import (
-    CheckedKernel,
     articulated,
     centroidal,
     composite,
@@ -30,14 +31,9 @@ from icir_control.dynamics.kernels import (
 from icir_control.dynamics.kernels import layout as at
 from icir_control.dynamics.kernels.forward import placements
 from icir_control.dynamics.kernels.terms import all_terms
-from icir_control.dynamics.model import Data, Model
+from icir_control.dynamics.model import Model
 from icir_control.errors import InvalidValueError
-from icir_control.spatial import Force
 from icir_control.spatial.arrays import Array
-
-ExternalForces = Sequence[Force] | Mapping[int, Force]
-"""Forces on joints' bodies, each in its joint's frame: one for every joint, the universe first,
-or by joint index."""
 
 
 def compute_all_terms(model: Model, data: Data, q: Any, v: Any) -> None:
@@ -181,10 +177,34 @@ def center_of_mass(model: Model, data: Data, q: Any) -> Array:
     return data.whole_com
 
 
-def center_of_mass_jacobian(model: Model, data: Data, q: Any) -> Array:
-    """Return `data.Jcom` (3, nv): the velocity of the whole's centre of mass is Jcom v."""
+def center_of_mass_jacobian(model: Model, data: Data, q: Any, joint_id: int | str = 0) -> Array:
+    """Return J (3, nv): the velocity of a centre of mass in the world is J v.
+
+    Args:
+        model: The model.
+        data: Its data; `data.Jcom`, that of the whole, is filled.
+        q: Configuration.
+        joint_id: Name or index of the joint beyond which the subtree lies; 0 for the whole.
+    """
     compute(centroidal.com_jacobian, model, data, q)
-    return data.Jcom
+    index = joint_index(model, joint_id)
+    if index == 0:
+        return data.Jcom
+    # The composite inertia that each degree of freedom moves of the subtree; 0 for none.
+    top, beyond, moved = model.joints[index], {index}, np.zeros(model.nv, dtype=int)
+    for i, joint in enumerate(model.joints):
+        if i and joint.parent in beyond:
+            beyond.add(i)
+            moved[joint.index_v : joint.row] = range(joint.index_v + 1, joint.row + 1)
+    joint = top
+    while joint.nv:
+        moved[joint.index_v : joint.row] = top.row
+        joint = model.joints[joint.parent]
+    columns = data.rows[1:, at.COLUMN : at.COLUMN + 6]
+    m, s = data.rows[moved, at.COMPOSITE], data.rows[moved, at.COMPOSITE + 1 : at.COMPOSITE + 4]
+    # Linear momentum of what moves at unit speed: m v + w x s
+    momentum = m[:, None] * columns[:, :3] + np.cross(columns[:, 3:], s)
+    return (momentum * (moved > 0)[:, None]).T / data.rows[top.row, at.COMPOSITE]
 
 
 def center_of_mass_velocity(model: Model, data: Data, q: Any, v: Any) -> Array:
@@ -236,42 +256,3 @@ def potential_energy(model: Model, data: Data, q: Any) -> float:
     """Return the energy in the field of gravity [J], 0 with all mass at the world's origin."""
     compute(centroidal.potential_energy, model, data, q)
     return data.buffer.item(at.H_ENERGY)
-
-
-def compute_with_forces(
-    kernel: CheckedKernel,
-    model: Model,
-    data: Data,
-    external_forces: ExternalForces | None,
-    q: Any,
-    v: Any,
-    x: Any,
-) -> None:
-    """Run a kernel that takes external forces from the buffer, with them in place."""
-    if external_forces is None:
-        return compute3(kernel, model, data, q, v, x)
-    check_pair(model, data)
-    data.external[:] = 0.0
-    for joint_id, force in _by_joint(model, external_forces):
-        data.external[model.joints[joint_id].row] = force.vector
-    data.buffer[at.H_HAS_EXTERNAL] = 1.0
-    try:
-        compute3(kernel, model, data, q, v, x)
-    finally:
-        data.buffer[at.H_HAS_EXTERNAL] = 0.0
-
-
-def _by_joint(model: Model, external_forces: ExternalForces) -> list[tuple[int, Force]]:
-    """Return the forces with the index of the joint that each acts on."""
-    expected = f'{model.njoints} values of type Force, or a mapping from joint index to Force'
-    if isinstance(external_forces, Mapping):
-        pairs = list(external_forces.items())
-    elif isinstance(external_forces, Sequence) and len(external_forces) == model.njoints:
-        pairs = list(enumerate(external_forces))
-    else:
-        raise InvalidValueError('external_forces', external_forces, expected)
-    for joint_id, force in pairs:
-        is_joint = isinstance(joint_id, int | np.integer) and 0 <= joint_id < model.njoints
-        if not is_joint or not isinstance(force, Force):
-            raise InvalidValueError('external_forces', external_forces, expected)
-    return pairs

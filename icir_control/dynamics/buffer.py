@@ -49,6 +49,7 @@ def blocks(nq: int, nv: int) -> dict[str, Block]:
         'ddq_dq': Block(at.H_DDQ_DQ, (nv, nv)),
         'ddq_dv': Block(at.H_DDQ_DV, (nv, nv)),
         'C': Block(at.H_CORIOLIS, (nv, nv)),
+        'dAg': Block(at.H_DAG, (6, nv)),
         'slopes': Block(at.H_SLOPES, (nv + 1, at.D_STRIDE)),
     }
 

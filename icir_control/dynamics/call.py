@@ -6,15 +6,23 @@ nothing. There is one function for each number of vectors, since a variable numb
 a microsecond.
 """
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from icir_control.dynamics.data import Data
 from icir_control.dynamics.kernels import CheckedKernel
+from icir_control.dynamics.kernels import layout as at
 from icir_control.dynamics.kernels.checked import LARGEST
-from icir_control.dynamics.model import Data, Model
+from icir_control.dynamics.model import Model
 from icir_control.errors import InvalidValueError, ModelError
+from icir_control.spatial import Force
 from icir_control.spatial.arrays import Array, checked
+
+ExternalForces = Sequence[Force] | Mapping[int, Force]
+"""Forces on joints' bodies, each in its joint's frame: one for every joint, the universe first,
+or by joint index."""
 
 NOT_TAKEN = (TypeError, AttributeError, OverflowError)
 """Errors of a kernel that takes other types, or is not compiled yet."""
@@ -49,6 +57,29 @@ def compute3(kernel: CheckedKernel, model: Model, data: Data, q: Any, v: Any, x:
     except NOT_TAKEN:
         pass
     _compute_carefully(kernel, model, data, q, v, x)
+
+
+def compute_with_forces(
+    kernel: CheckedKernel,
+    model: Model,
+    data: Data,
+    external_forces: ExternalForces | None,
+    q: Any,
+    v: Any,
+    x: Any,
+) -> None:
+    """Run a kernel that takes external forces from the buffer, with them in place."""
+    if external_forces is None:
+        return compute3(kernel, model, data, q, v, x)
+    check_pair(model, data)
+    data.external[:] = 0.0
+    for joint_id, force in _by_joint(model, external_forces):
+        data.external[model.joints[joint_id].row] = force.vector
+    data.buffer[at.H_HAS_EXTERNAL] = 1.0
+    try:
+        compute3(kernel, model, data, q, v, x)
+    finally:
+        data.buffer[at.H_HAS_EXTERNAL] = 0.0
 
 
 def check_pair(model: Model, data: Data) -> None:
@@ -113,3 +144,19 @@ def run_carefully(kernel: CheckedKernel, model: Model, buffer: Array, *arguments
                 raise InvalidValueError(name, value, f'numbers whose sum is below {LARGEST:g}')
         expected = 'quaternions of unit length where joints have them'
         raise InvalidValueError(names[wrong - 1], arguments[wrong - 1], expected)
+
+
+def _by_joint(model: Model, external_forces: ExternalForces) -> list[tuple[int, Force]]:
+    """Return the forces with the index of the joint that each acts on."""
+    expected = f'{model.njoints} values of type Force, or a mapping from joint index to Force'
+    if isinstance(external_forces, Mapping):
+        pairs = list(external_forces.items())
+    elif isinstance(external_forces, Sequence) and len(external_forces) == model.njoints:
+        pairs = list(enumerate(external_forces))
+    else:
+        raise InvalidValueError('external_forces', external_forces, expected)
+    for joint_id, force in pairs:
+        is_joint = isinstance(joint_id, int | np.integer) and 0 <= joint_id < model.njoints
+        if not is_joint or not isinstance(force, Force):
+            raise InvalidValueError('external_forces', external_forces, expected)
+    return pairs

@@ -5,8 +5,10 @@ from typing import Any
 import numpy as np
 
 from icir_control.dynamics.call import NOT_TAKEN, check_model, run_carefully
+from icir_control.dynamics.joints import JointKind
 from icir_control.dynamics.kernels import CheckedKernel, manifold
 from icir_control.dynamics.model import Model
+from icir_control.spatial import exp3, exp6, right_jacobian3, right_jacobian6
 from icir_control.spatial.arrays import Array, checked_scalar
 
 
@@ -30,6 +32,35 @@ def integrate(model: Model, q: Any, v: Any) -> Array:
     out = np.empty(model.nq)
     _run_on_constants(manifold.integrated, model, q, v, out)
     return out
+
+
+def integrate_derivatives(model: Model, q: Any, v: Any) -> tuple[Array, Array]:
+    """Return the derivatives of `integrate` by q and by v, (nv, nv) each, along the manifold.
+
+    A change d of q, or of v, moves the result q' to integrate(q', D d) to first order, with the
+    first matrix or the second.
+
+    Args:
+        model: The model.
+        q: Configuration (nq,) [rad or m]; the derivatives do not depend on it.
+        v: Velocity (nv,), times the duration.
+
+    Raises:
+        InvalidValueError: As for `integrate`.
+    """
+    integrate(model, q, v)
+    by_q, by_v = np.eye(model.nv), np.eye(model.nv)
+    for joint in model.joints:
+        if not joint.kind.has_quaternion:
+            continue
+        part = slice(joint.index_v, joint.row)
+        step = np.asarray(v, dtype=float)[part]
+        if joint.kind is JointKind.SPHERICAL:
+            by_q[part, part], by_v[part, part] = exp3(step).T, right_jacobian3(step)
+        else:
+            by_q[part, part] = exp6(step).inverse().action
+            by_v[part, part] = right_jacobian6(step)
+    return by_q, by_v
 
 
 def difference(model: Model, q0: Any, q1: Any) -> Array:

@@ -7,10 +7,10 @@ coordinates in their joints' frames. All raise what the functions that they diff
 
 from typing import Any
 
-from icir_control.dynamics.algorithms import ExternalForces, compute_with_forces
-from icir_control.dynamics.call import compute2
+from icir_control.dynamics.call import ExternalForces, compute2, compute_with_forces
+from icir_control.dynamics.data import Data
 from icir_control.dynamics.kernels import derivatives as kernels
-from icir_control.dynamics.model import Data, Model
+from icir_control.dynamics.model import Model
 from icir_control.spatial.arrays import Array
 
 
@@ -69,3 +69,12 @@ def coriolis_matrix(model: Model, data: Data, q: Any, v: Any) -> Array:
     """Return `data.C` (nv, nv) with C v = nle - g, and dM/dt - 2 C skew-symmetric."""
     compute2(kernels.coriolis_matrix, model, data, q, v)
     return data.C
+
+
+def centroidal_map_time_variation(model: Model, data: Data, q: Any, v: Any) -> Array:
+    """Return `data.dAg` (6, nv), the time derivative of the centroidal map, `data.Ag`.
+
+    The rate of the centroidal momentum is Ag a + dAg v.
+    """
+    compute2(kernels.centroidal_map_rate, model, data, q, v)
+    return data.dAg

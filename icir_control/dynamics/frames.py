@@ -13,11 +13,12 @@ from typing import Any
 import numpy as np
 
 from icir_control.dynamics.call import NOT_TAKEN, check_pair
+from icir_control.dynamics.data import Data
 from icir_control.dynamics.joints import FrameType
 from icir_control.dynamics.kernels import CheckedKernel
 from icir_control.dynamics.kernels import frames as kernels
 from icir_control.dynamics.kernels import layout as at
-from icir_control.dynamics.model import Data, Model
+from icir_control.dynamics.model import Model
 from icir_control.errors import InvalidValueError, ModelError
 from icir_control.spatial import SE3, Motion
 from icir_control.spatial.arrays import Array
@@ -35,7 +36,8 @@ class ReferenceFrame(IntEnum):
 
 
 LOCAL = ReferenceFrame.LOCAL
-_empty = np.empty
+_empty, _motion = np.empty, Motion.trusted
+_jacobian, _classical = kernels.frame_jacobian, kernels.frame_classical_acceleration
 
 _JACOBIANS = (kernels.frame_jacobian, kernels.frame_jacobian_rate)
 _NEEDS = {
@@ -43,6 +45,7 @@ _NEEDS = {
     kernels.frame_jacobian_rate: at.TWIST,
     kernels.frame_acceleration: at.ACCELERATION,
     kernels.frame_classical_acceleration: at.ACCELERATION,
+    kernels.frame_derivatives: at.ACCELERATION,
 }
 """What must have been computed before, besides placements."""
 
@@ -67,7 +70,7 @@ def frame_velocity(
 ) -> Motion:
     """Return the twist of a frame; twists must be computed."""
     kernel = kernels.frame_velocity
-    return Motion.trusted(_fill(kernel, model, data, frame_id, reference, _empty(6)))
+    return _motion(_fill(kernel, model, data, frame_id, reference, _empty(6)))
 
 
 def frame_acceleration(
@@ -79,7 +82,7 @@ def frame_acceleration(
     `forward_kinematics` was given.
     """
     kernel = kernels.frame_acceleration
-    return Motion.trusted(_fill(kernel, model, data, frame_id, reference, _empty(6)))
+    return _motion(_fill(kernel, model, data, frame_id, reference, _empty(6)))
 
 
 def frame_classical_acceleration(
@@ -90,8 +93,14 @@ def frame_classical_acceleration(
     Its linear part is the spatial one plus omega x v. After `compute_all_terms` it is the drift
     dJ v of the task x_dd = J ddq + dJ v; after `forward_kinematics` with a, all of x_dd.
     """
-    kernel = kernels.frame_classical_acceleration
-    return Motion.trusted(_fill(kernel, model, data, frame_id, reference, _empty(6)))
+    # As `_fill`, spelled out here and in `frame_jacobian`: two calls of every tick.
+    out = _empty(6)
+    try:
+        if data.model is model and _classical.call(data.buffer, frame_id, reference, out) == 0:
+            return _motion(out)
+    except NOT_TAKEN:
+        pass
+    return _motion(_fill(_classical, model, data, frame_id, reference, out))
 
 
 def frame_jacobian(
@@ -113,7 +122,14 @@ def frame_jacobian(
     Returns:
         (6, nv), linear part in the first three rows.
     """
-    return _fill(kernels.frame_jacobian, model, data, frame_id, reference, out)
+    try:
+        if out is None:
+            out = _empty(data.jacobian_shape)
+        if data.model is model and _jacobian.call(data.buffer, frame_id, reference, out) == 0:
+            return out
+    except NOT_TAKEN:
+        pass
+    return _fill(_jacobian, model, data, frame_id, reference, out)
 
 
 def frame_jacobian_time_variation(
@@ -136,14 +152,41 @@ def joint_jacobian(
 ) -> Array:
     """Return J (6, nv) of a joint's frame; as `frame_jacobian`, joints by name or index."""
     check_pair(model, data)
-    if isinstance(joint_id, str):
-        joint_id = model.joint_id(joint_id)
-    try:
-        frame_id = model.frame_of_joint[range(model.njoints).index(joint_id)]
-    except ValueError:
-        expected = f'the name of a joint, or an index from 0 to {model.njoints - 1}'
-        raise InvalidValueError('joint_id', joint_id, expected) from None
+    frame_id = model.frame_of_joint[joint_index(model, joint_id)]
     return frame_jacobian(model, data, frame_id, reference, out)
+
+
+def frame_velocity_derivatives(
+    model: Model, data: Data, frame_id: int | str, reference: ReferenceFrame = LOCAL
+) -> tuple[Array, Array]:
+    """Return the derivatives of `frame_velocity` by q and v, (6, nv) each; the latter is J.
+
+    Twists must be computed. By q along the manifold: under q = integrate(q0, d), by d, where the
+    axes and point of the reference move, too; Pinocchio leaves the point of LOCAL_WORLD_ALIGNED
+    where it is.
+    """
+    v_by_q, _, _, J = _derivatives(model, data, frame_id, reference)
+    return v_by_q, J
+
+
+def frame_acceleration_derivatives(
+    model: Model, data: Data, frame_id: int | str, reference: ReferenceFrame = LOCAL
+) -> tuple[Array, Array, Array]:
+    """Return the derivatives of `frame_acceleration` by q, v and a, (6, nv) each; the last is J.
+
+    At the acceleration that was computed last; by q as for `frame_velocity_derivatives`.
+    """
+    _, by_q, by_v, J = _derivatives(model, data, frame_id, reference)
+    return by_q, by_v, J
+
+
+def _derivatives(
+    model: Model, data: Data, frame_id: int | str, reference: ReferenceFrame
+) -> Array:
+    check_pair(model, data)
+    out = np.empty(24 * model.nv)
+    _fill(kernels.frame_derivatives, model, data, frame_id, reference, out)
+    return out.reshape(4, 6, model.nv)
 
 
 def _fill(
@@ -191,6 +234,22 @@ def frame_index(model: Model, frame_id: Any) -> int:
         expected = f'the name of a frame, or an index from 0 to {model.nframes - 1}'
         raise InvalidValueError('frame_id', frame_id, expected)
     return int(frame_id)
+
+
+def joint_index(model: Model, joint_id: Any) -> int:
+    """Return the index of a joint that is given by name or index.
+
+    Raises:
+        UnknownNameError: There is no such name.
+        InvalidValueError: There is no such index.
+    """
+    if isinstance(joint_id, str):
+        return model.joint_id(joint_id)
+    try:
+        return range(model.njoints).index(joint_id)
+    except ValueError:
+        expected = f'the name of a joint, or an index from 0 to {model.njoints - 1}'
+        raise InvalidValueError('joint_id', joint_id, expected) from None
 
 
 def _check_out(model: Model, out: Any) -> None:

@@ -11,9 +11,10 @@ from icir_control.compiled import JIT_DISABLED, bound
 from icir_control.dynamics.algorithms import forward_kinematics
 from icir_control.dynamics.call import check_pair
 from icir_control.dynamics.configuration import difference
+from icir_control.dynamics.data import Data
 from icir_control.dynamics.frames import frame_index
 from icir_control.dynamics.kernels.inverse_kinematics import TOLERANCE, converge
-from icir_control.dynamics.model import Data, Model
+from icir_control.dynamics.model import Model
 from icir_control.errors import InvalidValueError, OutOfReachError, PositionLimitError
 from icir_control.spatial import SE3
 from icir_control.spatial.arrays import Array

@@ -94,6 +94,15 @@ class Inertia:
         mc = self._mass * cross_matrix(self._com)
         return np.block([[self._mass * np.eye(3), mc.T], [mc, self.rotational_at_origin]])
 
+    @property
+    def parameters(self) -> Array:
+        """The ten parameters (10,) that forces are linear in, in Pinocchio's order.
+
+        m, m c, and xx, xy, yy, xz, yz, zz of the rotational inertia about the origin.
+        """
+        moments = self.rotational_at_origin[np.tril_indices(3)]
+        return np.concatenate(([self._mass], self._mass * self._com, moments))
+
     def __mul__(self, motion: Motion) -> Force:
         """Return the momentum Y nu of a twist, or the force Y alpha of an acceleration."""
         if not isinstance(motion, Motion):

@@ -235,14 +235,17 @@ def exp6(xi: Motion | Any) -> SE3:
     return SE3.trusted(rotation, translation)
 
 
-def log6(placement: SE3) -> Motion:
+def log6(placement: SE3 | Any) -> Motion:
     """Return the constant twist, turning by at most pi, that reaches a placement in unit time.
 
+    Args:
+        placement: An `SE3`, or its homogeneous matrix (4, 4).
+
     Raises:
-        InvalidValueError: The argument is not an `SE3`.
+        InvalidValueError: It is neither.
     """
     if not isinstance(placement, SE3):
-        raise InvalidValueError('placement', placement, 'an SE3')
+        placement = SE3.from_matrix(placement)
     out = np.empty(6)
     # Copies, since numba compiles anew for read-only arrays.
     kernels.log6(np.array(placement.rotation), np.array(placement.translation), out)

@@ -154,7 +154,15 @@ def log3(matrix: Any) -> Array:
     """Return the rotation vector (3,) [rad], at most pi long, of a rotation.
 
     At a half turn there are two; one of them is returned, and it gives the rotation back.
+
+    Args:
+        matrix: A rotation (3, 3), or its unit quaternion (x, y, z, w).
+
+    Raises:
+        InvalidValueError: It is neither.
     """
+    if np.asarray(matrix, dtype=object).shape == (4,):
+        matrix = rotation_from_quaternion(matrix)
     return filled(kernels.log3, checked_rotation('rotation', matrix), 3)
 
 

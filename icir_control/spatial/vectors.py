@@ -20,6 +20,8 @@ from icir_control.spatial.arrays import (
 )
 from icir_control.spatial.so3 import unit
 
+_new = object.__new__
+
 
 class Vector6:
     """An immutable 6-vector: linear part, then angular part.
@@ -54,7 +56,7 @@ class Vector6:
         """
         # A quarter of the time of `flags.writeable = False`, and of this whole function.
         vector.setflags(False)  # type: ignore[call-arg]
-        self = cls.__new__(cls)
+        self = _new(cls)
         self._vector = vector
         return self
 

@@ -68,7 +68,7 @@ def com_jacobian(buffer: np.ndarray, q: np.ndarray) -> int:
 
 
 @inlined
-def _write_map(buffer: np.ndarray, rows: np.ndarray) -> np.ndarray:
+def write_map(buffer: np.ndarray, rows: np.ndarray) -> np.ndarray:
     """Fill the centroidal map, and return it: F_k at the centre of mass, world axes."""
     nv = rows.shape[0] - 1
     Ag = at.matrix_of(buffer, at.H_AG, 6, nv)
@@ -86,7 +86,7 @@ def centroidal_map(buffer: np.ndarray, q: np.ndarray) -> int:
     """Fill Ag (Orin, Goswami & Lee 2013) and the centre of mass of the whole."""
     if not is_configuration(buffer, q):
         return 1
-    _write_map(buffer, _collect(buffer, q))
+    write_map(buffer, _collect(buffer, q))
     return 0
 
 
@@ -95,7 +95,7 @@ def centroidal_momentum(buffer: np.ndarray, q: np.ndarray, v: np.ndarray) -> int
     """Fill Ag and hg = Ag v."""
     if not (is_configuration(buffer, q) and is_velocity(buffer, v)):
         return 1
-    Ag = _write_map(buffer, _collect(buffer, q))
+    Ag = write_map(buffer, _collect(buffer, q))
     hg = at.matrix_of(buffer, at.H_HG, 6, 1)
     for i in range(6):
         total = 0.0

@@ -23,6 +23,7 @@ from icir_control.dynamics.kernels import layout as at
 from icir_control.dynamics.kernels import spatial as sp
 from icir_control.dynamics.kernels import vector as vec
 from icir_control.dynamics.kernels.articulated import fill_accelerations
+from icir_control.dynamics.kernels.centroidal import write_map
 from icir_control.dynamics.kernels.checked import CheckedKernel, is_configuration, is_velocity
 from icir_control.dynamics.kernels.composite import (
     add_composite_to_parent,
@@ -113,10 +114,9 @@ def _write_turns(rows: np.ndarray, work: np.ndarray, k: int) -> None:
 def _add_to_parent(rows: np.ndarray, work: np.ndarray, k: int) -> None:
     """Add row k's composite inertia and 2B to its parent's."""
     parent = at.integer(rows, k, at.PARENT)
-    if parent > 0:
-        add_composite_to_parent(rows, k)
-        for i in range(at.D_MOMENTUM, at.D_SYMMETRIC + 6):
-            work[parent, i] += work[k, i]
+    add_composite_to_parent(rows, k)
+    for i in range(at.D_MOMENTUM, at.D_SYMMETRIC + 6):
+        work[parent, i] += work[k, i]
 
 
 @inlined
@@ -134,6 +134,7 @@ def _prepare(
     clear_world(rows)
     n = rows.shape[0]
     work = at.matrix_of(buffer, at.H_SLOPES, n, at.D_STRIDE)
+    work[0] = 0.0
     external = at.matrix_of(buffer, at.H_EXTERNAL, n, 6)
     has_external = buffer[at.H_HAS_EXTERNAL] != 0.0
     sp.store(rows, 0, at.ACCELERATION, (vec.scale(-1.0, at.gravity_field(buffer)), vec.ZERO))
@@ -283,5 +284,33 @@ def coriolis_matrix(buffer: np.ndarray, q: np.ndarray, v: np.ndarray) -> int:
             C[j - 1, i - 1] = sp.dot(J, column)
             j = at.integer(rows, j, at.PARENT)
         _add_to_parent(rows, work, i)
+    _restore(buffer, rows)
+    return 0
+
+
+@CheckedKernel
+def centroidal_map_rate(buffer: np.ndarray, q: np.ndarray, v: np.ndarray) -> int:
+    """Fill Ag and dAg: of F = Y J the rate is Y J' + (B + B^T) J, since Y' = v x* Y - Y v x."""
+    if not (is_configuration(buffer, q) and is_velocity(buffer, v)):
+        return 1
+    rows, work = _prepare(buffer, q, v, v)
+    nv = rows.shape[0] - 1
+    for i in range(nv, 0, -1):
+        _add_to_parent(rows, work, i)
+    write_map(buffer, rows)
+    rates = at.matrix_of(buffer, at.H_DAG, 6, nv)
+    share = 1.0 / rows[0, at.COMPOSITE]
+    c = vec.scale(share, vec.load(rows, 0, at.COMPOSITE + 1))
+    c_rate = vec.scale(share, vec.load(work, 0, at.D_MOMENTUM))
+    for i in range(1, nv + 1):
+        Y, B = sp.load_inertia(rows, i, at.COMPOSITE), _load_coriolis(work, i)
+        J = sp.load(rows, i, at.COLUMN)
+        change = sp.scale(0.5, sp.add(_apply(B, J), _apply_transposed(B, J)))
+        linear, angular = sp.add(sp.momentum(Y, sp.load(work, i, at.D_RATE)), change)
+        F, _ = sp.momentum(Y, J)
+        # (cX*_o F)': the moment is about c, which moves
+        angular = vec.subtract(angular, vec.add(vec.cross(c_rate, F), vec.cross(c, linear)))
+        rates[0, i - 1], rates[1, i - 1], rates[2, i - 1] = linear
+        rates[3, i - 1], rates[4, i - 1], rates[5, i - 1] = angular
     _restore(buffer, rows)
     return 0

@@ -230,9 +230,8 @@ def frame_jacobian(buffer: np.ndarray, frame: int, reference: int, out: np.ndarr
 
 
 @inlined
-def _twist_of_axes(rows: np.ndarray, row: int, reference: int, p: Vector) -> sp.Spatial:
-    """Return the twist, in world axes at the reference point, of the Jacobian's axes."""
-    v = sp.load(rows, row, at.TWIST)
+def _twist_of_axes(v: sp.Spatial, reference: int, p: Vector) -> sp.Spatial:
+    """Return the twist of the axes of a frame whose body has the twist v."""
     if reference == LOCAL:
         return v
     if reference == LOCAL_WORLD_ALIGNED:
@@ -246,7 +245,7 @@ def frame_jacobian_rate(buffer: np.ndarray, frame: int, reference: int, out: np.
     if not _is_known(buffer, frame, reference) or not _fits(buffer, out):
         return 1
     rows, row, R, p = _place_axes(buffer, frame, reference)
-    v_axes = _twist_of_axes(rows, row, reference, p)
+    v_axes = _twist_of_axes(sp.load(rows, row, at.TWIST), reference, p)
     out[:] = 0.0
     k = row
     while k > 0:
@@ -256,3 +255,42 @@ def frame_jacobian_rate(buffer: np.ndarray, frame: int, reference: int, out: np.
         _write_column(sp.motion_in(R, p, rate), k - 1, out)
         k = at.integer(rows, k, at.PARENT)
     return 1 if isnan(rows[row, at.TWIST]) else 0
+
+
+@CheckedKernel
+def frame_derivatives(buffer: np.ndarray, frame: int, reference: int, out: np.ndarray) -> int:
+    """Write the derivatives of a frame's twist by q, and of its acceleration by q, v and a.
+
+    Four blocks (6, nv), one after the other. A change d of row k displaces all beyond it by J_k d,
+    as what carries the row (c) sees it. So, with r = v - v_c of the frame's body,
+
+        dv/dq_k = J_k x r      da/dq_k = J_k x (a - a_c) + (v_c x J_k) x r
+        da/dv_k = J'_k + J_k x r      da/da_k = dv/dv_k = J_k
+
+    in axes that rest. Axes that move with row k by A_k see A_k x v and A_k x a less.
+    """
+    nv = int(buffer[at.H_NV])
+    if not _is_known(buffer, frame, reference) or out.size != 24 * nv:
+        return 1
+    rows, row, R, p = _place_axes(buffer, frame, reference)
+    v, a = sp.load(rows, row, at.TWIST), sp.load(rows, row, at.ACCELERATION)
+    out[:] = 0.0
+    v_by_q, a_by_q = at.block(out, 0, 6, nv), at.block(out, 6 * nv, 6, nv)
+    a_by_v, a_by_a = at.block(out, 12 * nv, 6, nv), at.block(out, 18 * nv, 6, nv)
+    k = row
+    while k > 0:
+        J, carrier = sp.load(rows, k, at.COLUMN), at.integer(rows, k, at.BIAS)
+        v_c, a_c = sp.load(rows, carrier, at.TWIST), sp.load(rows, carrier, at.ACCELERATION)
+        axes, r = _twist_of_axes(J, reference, p), sp.subtract(v, v_c)
+        moved = sp.cross_motion(J, r)
+        rate = sp.cross_motion(sp.load(rows, at.integer(rows, k, at.RATE), at.TWIST), J)
+        turned = sp.cross_motion(sp.cross_motion(v_c, J), r)
+        turned = sp.add(turned, sp.cross_motion(J, sp.subtract(a, a_c)))
+        turned = sp.subtract(turned, sp.cross_motion(axes, a))
+        by_q = sp.subtract(moved, sp.cross_motion(axes, v))
+        _write_column(sp.motion_in(R, p, by_q), k - 1, v_by_q)
+        _write_column(sp.motion_in(R, p, turned), k - 1, a_by_q)
+        _write_column(sp.motion_in(R, p, sp.add(rate, moved)), k - 1, a_by_v)
+        _write_column(sp.motion_in(R, p, J), k - 1, a_by_a)
+        k = at.integer(rows, k, at.PARENT)
+    return 1 if isnan(rows[row, at.ACCELERATION]) else 0

@@ -48,7 +48,7 @@ H_COORDINATES = 25
 H_WIDTH = 26
 H_REFERENCE_ROWS = 27
 """The reference point is the origin of this row; 0 where it is constant."""
-H_DTAU_DQ, H_DTAU_DV, H_DDQ_DQ, H_DDQ_DV, H_CORIOLIS, H_SLOPES = range(28, 34)
+H_DTAU_DQ, H_DTAU_DV, H_DDQ_DQ, H_DDQ_DV, H_CORIOLIS, H_SLOPES, H_DAG = range(28, 35)
 HEADER = 40
 VECTOR = 8
 """How many numbers the widest vector registers hold."""

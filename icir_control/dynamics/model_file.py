@@ -1,0 +1,118 @@
+"""Models as JSON: every number as it is, to the last bit."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from icir_control.dynamics.joints import Frame, FrameType, Joint, JointKind
+from icir_control.errors import IcirError, ModelError
+from icir_control.spatial import SE3, Inertia
+from icir_control.spatial.arrays import Array, checked, freeze
+
+if TYPE_CHECKING:
+    from icir_control.dynamics.model import Model
+
+FORMAT = 'icir_control model 1'
+_LIMITS = ('lower', 'upper', 'velocity', 'effort')
+
+
+def write_model(model: 'Model', path: str | Path) -> None:
+    """Write a model; infinite limits are null. See `Model.save`."""
+    content = {
+        'format': FORMAT,
+        'name': model.name,
+        'gravity': model.gravity.tolist(),
+        'joints': [
+            {
+                'name': joint.name,
+                'kind': joint.kind.value,
+                'parent': joint.parent,
+                'placement': joint.placement.matrix.tolist(),
+                'axis': joint.axis.tolist(),
+                **{name: _finite(getattr(joint, name)) for name in _LIMITS},
+                'actuated': joint.actuated,
+            }
+            for joint in model.joints
+        ],
+        'inertias': [
+            {'mass': one.mass, 'com': one.com.tolist(), 'rotational': one.rotational.tolist()}
+            for one in model.inertias
+        ],
+        'frames': [
+            {
+                'name': frame.name,
+                'type': frame.type.value,
+                'parent': frame.parent,
+                'placement': frame.placement.matrix.tolist(),
+            }
+            for frame in model.frames
+        ],
+    }
+    Path(path).write_text(json.dumps(content, indent=1, allow_nan=False))
+
+
+def read_model(path: str | Path) -> tuple[Any, ...]:
+    """Return the fields of the model in a file; see `Model.load`."""
+    try:
+        content = json.loads(Path(path).read_text())
+        if content['format'] != FORMAT:
+            raise ModelError(f'format is {content["format"]!r}, not {FORMAT!r}')
+        joints: list[Joint] = []
+        for one in content['joints']:
+            joints.append(_joint(one, joints))
+        count = len(joints)
+        inertias = tuple(Inertia(**one) for one in content['inertias'])
+        if count < 2 or len(inertias) != count:
+            raise ModelError(f'{count} joints, {len(inertias)} inertias; one each, two at least')
+        frames = tuple(_frame(one, count) for one in content['frames'])
+        gravity = checked('gravity', content['gravity'], (3,))
+        return str(content['name']), tuple(joints), inertias, frames, gravity
+    except KeyError as error:
+        raise ModelError(f'{path} is no model: {error} is missing') from None
+    except (IcirError, TypeError, ValueError) as error:
+        raise ModelError(f'{path} is no model: {error}') from None
+
+
+def _finite(limit: Array) -> list[float | None]:
+    return [x if np.isfinite(x) else None for x in limit.tolist()]
+
+
+def _joint(one: dict[str, Any], before: list[Joint]) -> Joint:
+    """Return the joint that follows those before it."""
+    kind, last = JointKind(one['kind']), before[-1] if before else None
+    if (kind is JointKind.UNIVERSE) != (last is None):
+        raise ModelError(f'joint {one["name"]!r} is of kind {kind.value}; the first alone may be')
+    limits = {}
+    for name in _LIMITS:
+        size = kind.nv if name in ('velocity', 'effort') else kind.nq
+        infinite = -np.inf if name == 'lower' else np.inf
+        given = [0.0 if x is None else x for x in one[name]]
+        limit = checked(f'{name} of joint {one["name"]}', given, (size,))
+        limit[[x is None for x in one[name]]] = infinite
+        limits[name] = freeze(limit)
+    return Joint(
+        name=str(one['name']),
+        kind=kind,
+        parent=_parent(one, len(before)),
+        placement=SE3.from_matrix(one['placement']),
+        axis=freeze(checked('axis', one['axis'], (3,))),
+        **limits,
+        actuated=bool(one['actuated']),
+        index_q=last.index_q + last.nq if last else 0,
+        index_v=last.index_v + last.nv if last else 0,
+    )
+
+
+def _frame(one: dict[str, Any], count: int) -> Frame:
+    placement = SE3.from_matrix(one['placement'])
+    return Frame(str(one['name']), _parent(one, count), placement, FrameType(one['type']))
+
+
+def _parent(one: dict[str, Any], count: int) -> int:
+    """Return the index of a joint among so many; that of the first joint is 0, its own."""
+    parent = one['parent']
+    if type(parent) is not int or not 0 <= parent < max(count, 1):
+        raise ModelError(f'parent of {one["name"]!r} is {parent!r}; it must come before')
+    return parent
