@@ -16,13 +16,17 @@ from icir_control.spatial import SE3
 ARM = share_directory() / 'urdf/gen3_6dof.urdf'
 
 
-@pytest.mark.parametrize('model', [*range(0, len(SIZES), 3), 'arm', 'flying arm'])
+@pytest.mark.parametrize('model', [*range(0, len(SIZES), 3), 'arm', 'flying arm', 'lossy arm'])
 def test_a_model_is_read_as_it_was_written(model, tmp_path):
     if isinstance(model, int):
         model = random_tree(model)
     else:
-        root = 'fixed' if model == 'arm' else 'floating'
-        model = icir.load_urdf(ARM, root_joint=root)
+        root = 'floating' if model == 'flying arm' else 'fixed'
+        losses = '<dynamics damping="0.5" friction="0.2"/>' if model == 'lossy arm' else ''
+        urdf = tmp_path / 'arm.urdf'
+        urdf.write_text(ARM.read_text().replace('</joint>', f'{losses}</joint>'))
+        model = icir.load_urdf(urdf, root_joint=root)
+        assert model.joint_damping.any() == bool(losses)
     model.save(tmp_path / 'model.json')
     again = icir.Model.load(tmp_path / 'model.json')
     assert again == model

@@ -15,6 +15,9 @@ from icir_control.errors import IcirError
 
 BRIDGE, CONTROLLER = 'mujoco_bridge', 'controller'
 
+WAITING, RECORDING = 'waiting for', 'recording to'
+"""How a recorder says that it has subscribed, and that the first state has come."""
+
 _PR_SET_PDEATHSIG = 1
 _TERMINATION_TIME = 1.5  # s that a process has to end by itself after SIGTERM
 _KILL_TIME = 0.5  # s that the end of a killed process takes

@@ -10,7 +10,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from icir_control.app import recording
-from icir_control.app.processes import BRIDGE, CONTROLLER, Children, OutputHandler, ros_arguments
+from icir_control.app.processes import (
+    BRIDGE,
+    CONTROLLER,
+    RECORDING,
+    WAITING,
+    Children,
+    OutputHandler,
+    ros_arguments,
+)
 from icir_control.app.robot import Robot
 from icir_control.nodes.process.discovery import stay_on_this_machine
 from icir_control.nodes.process.stop_request import StopRequest
@@ -76,12 +84,12 @@ def simulate(
             bridge_arguments += ['--log-level', f'{BRIDGE}:=debug']
         controller_arguments = ros_arguments(CONTROLLER, robot, {})
         if composed:
-            wait_for_recorder(recording.WAITING)
+            wait_for_recorder(WAITING)
             children.start('composed', 'composed', [*bridge_arguments, *controller_arguments])
         else:
             children.start(BRIDGE, 'bridge', bridge_arguments)
             # Time stands still until the controller answers: no state is missed.
-            wait_for_recorder(recording.RECORDING)
+            wait_for_recorder(RECORDING)
             children.start(CONTROLLER, 'controller', controller_arguments)
         console = new_console()
         console.print(_headline(robot), markup=False, highlight=False)

@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -11,14 +11,11 @@ from icir_control.errors import IcirError, ModelError
 from icir_control.spatial import SE3, Inertia
 from icir_control.spatial.arrays import Array, checked, freeze
 
-if TYPE_CHECKING:
-    from icir_control.dynamics.model import Model
-
 FORMAT = 'icir_control model 1'
-_LIMITS = ('lower', 'upper', 'velocity', 'effort')
+_NUMBERS = ('lower', 'upper', 'velocity', 'effort', 'damping', 'friction')
 
 
-def write_model(model: 'Model', path: str | Path) -> None:
+def write_model(model: Any, path: str | Path) -> None:
     """Write a model; infinite limits are null. See `Model.save`."""
     content = {
         'format': FORMAT,
@@ -31,7 +28,7 @@ def write_model(model: 'Model', path: str | Path) -> None:
                 'parent': joint.parent,
                 'placement': joint.placement.matrix.tolist(),
                 'axis': joint.axis.tolist(),
-                **{name: _finite(getattr(joint, name)) for name in _LIMITS},
+                **{name: _finite(getattr(joint, name)) for name in _NUMBERS},
                 'actuated': joint.actuated,
             }
             for joint in model.joints
@@ -84,21 +81,21 @@ def _joint(one: dict[str, Any], before: list[Joint]) -> Joint:
     kind, last = JointKind(one['kind']), before[-1] if before else None
     if (kind is JointKind.UNIVERSE) != (last is None):
         raise ModelError(f'joint {one["name"]!r} is of kind {kind.value}; the first alone may be')
-    limits = {}
-    for name in _LIMITS:
-        size = kind.nv if name in ('velocity', 'effort') else kind.nq
+    numbers = {}
+    for name in _NUMBERS:
+        size = kind.nq if name in ('lower', 'upper') else kind.nv
         infinite = -np.inf if name == 'lower' else np.inf
         given = [0.0 if x is None else x for x in one[name]]
-        limit = checked(f'{name} of joint {one["name"]}', given, (size,))
-        limit[[x is None for x in one[name]]] = infinite
-        limits[name] = freeze(limit)
+        values = checked(f'{name} of joint {one["name"]}', given, (size,))
+        values[[x is None for x in one[name]]] = infinite
+        numbers[name] = freeze(values)
     return Joint(
         name=str(one['name']),
         kind=kind,
         parent=_parent(one, len(before)),
         placement=SE3.from_matrix(one['placement']),
         axis=freeze(checked('axis', one['axis'], (3,))),
-        **limits,
+        **numbers,
         actuated=bool(one['actuated']),
         index_q=last.index_q + last.nq if last else 0,
         index_v=last.index_v + last.nv if last else 0,

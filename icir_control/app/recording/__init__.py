@@ -9,10 +9,6 @@ from typing import Final
 from icir_control.errors import ConfigurationError
 
 PACKAGE: Final = __name__
-WAITING: Final = 'waiting for'
-"""How the recorder says that it has subscribed."""
-RECORDING: Final = 'recording to'
-"""How it says that the first state has come."""
 
 
 def record_here(path: Path | None) -> bool:

@@ -22,8 +22,7 @@ from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
-from icir_control.app.processes import BRIDGE, CONTROLLER
-from icir_control.app.recording import RECORDING, WAITING
+from icir_control.app.processes import BRIDGE, CONTROLLER, RECORDING, WAITING
 from icir_control.app.recording.topics import (
     DESCRIPTION,
     LATCHED,
