@@ -414,8 +414,9 @@ class RosGraph:
         terminal: bool = False,
         environment: dict[str, str] | None = None,
     ) -> Process:
-        """Start any command in this graph."""
-        process = Process(command, self.environment | (environment or {}), terminal=terminal)
+        """Start any command in this graph; unless told otherwise in a terminal without colours."""
+        environment = {'TERM': 'dumb'} | (environment or {})
+        process = Process(command, self.environment | environment, terminal=terminal)
         self._closables.append(process)
         return process
 

@@ -45,8 +45,7 @@ def wait_until(condition, timeout, what):
 
 
 def start(graph, *options, terminal=True):
-    # Without the line at the bottom, which is drawn anew around each line of output.
-    return graph.run([*COMMAND, *options], terminal=terminal, environment={'TERM': 'dumb'})
+    return graph.run([*COMMAND, *options], terminal=terminal)
 
 
 def test_keys_select_modes_and_q_leaves_nothing_behind(ros_graph):
@@ -102,7 +101,7 @@ def test_a_folder_of_our_name_in_the_current_directory_is_not_imported(
     (package / '__init__.py').write_text('raise RuntimeError("not the installed package")\n')
     monkeypatch.chdir(tmp_path)
     command = (sys.executable, '-P', '-c', MODULE, *COMMAND[len(ICIR_CONTROL) :])
-    sim = ros_graph.run(command, terminal=True, environment={'TERM': 'dumb'})
+    sim = ros_graph.run(command, terminal=True)
     sim.wait_for(r'q +quit')
     sim.type('q')
     assert sim.wait(ENDS_WITHIN) == 0

@@ -123,7 +123,7 @@ def test_a_full_disk_ends_the_recording_and_not_the_simulation(ros_graph, tmp_pa
 def test_the_simulation_records_itself_and_never_over_another_file(ros_graph, tmp_path):
     path = tmp_path / 'run.mcap'
     command = [*ICIR_CONTROL, 'sim', '--viewer', 'none', '--record', str(path)]
-    sim = ros_graph.run(command, terminal=True, environment={'TERM': 'dumb'})
+    sim = ros_graph.run(command, terminal=True)
     sim.wait_for('q +quit')
     sim.type('h')
     sim.wait_for('(?m)^home')

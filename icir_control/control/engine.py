@@ -130,7 +130,7 @@ class Engine:
         memory.disturbance[:] = memory.compensation[:] = memory.disturbance_at_rest[:] = 0.0
         forget_weight(memory)
         memory.disturbance_mean[:] = memory.disturbance_side[:] = 0.0
-        memory.residual[:] = memory.residual_mean[:] = 0.0
+        memory.residual[:] = memory.residual_mean[:] = memory.residual_spread[:] = 0.0
         memory.observer_trust[:] = 1.0
         memory.euler_share = 1.0 if self.config.values.integration == 'euler' else 0.0
         memory.euler_variance, memory.euler_noise = 1.0, 0.0

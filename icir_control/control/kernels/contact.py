@@ -26,8 +26,14 @@ SLOW = 0.01
 STILL = 1e-3
 """[rad/s or m/s] Of every joint's reference, below which the arm is held against what pushes."""
 
+SPREAD_RATE = 3.0
+"""[1/s] At which the mean deviation of the residual is learnt."""
+
 NOISE = 6.0
 """Standard deviations of the residual's noise that count as no contact."""
+
+SHAKING = 2.5
+"""Mean deviations of the residual that count as none: an arm that shakes on a plant with delay."""
 
 TICKS = 4
 """In a row that make a contact: one count of an encoder is one, before its noise is known."""
@@ -52,6 +58,7 @@ FREE, TOUCHED, WAITING = range(3)
 def contact_share(memory: Struct, tick: Struct, unexplained: float, i: int) -> float:
     """Take in joint i's unexplained torque; return the share of what counts as contact there."""
     h, residual, mean = tick.period, memory.residual, memory.residual_mean
+    spread = memory.residual_spread
     friction = memory.contact_friction
     residual[i] += min(RESIDUAL_GAIN * h, 1.0) * (unexplained - residual[i])
     if memory.contact != FREE:
@@ -66,7 +73,9 @@ def contact_share(memory: Struct, tick: Struct, unexplained: float, i: int) -> f
     if memory.contact == WAITING:
         # Begun while the arm pressed already, the mean would not tell that it is free.
         more = min(more, abs(residual[i]))
-    share = more / (memory.contact_torque + friction[i] + noise)
+    share = more / (memory.contact_torque + friction[i] + noise + SHAKING * spread[i])
+    if memory.contact == FREE:
+        spread[i] += SPREAD_RATE * h * (more - spread[i])
     if memory.contact == FREE and (share <= 1.0 or memory.ticks_touching == 0):
         mean[i] += MEAN_RATE * h * (residual[i] - mean[i])
     return share

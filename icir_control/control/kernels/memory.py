@@ -110,6 +110,7 @@ MEMORY_LAYOUT = Layout(
         'contact_friction': (n,),
         'residual': (n,),
         'residual_mean': (n,),
+        'residual_spread': (n,),
         'pressing_rate': (),
         'contact_share': (),
         'time_over': (),
