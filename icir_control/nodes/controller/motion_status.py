@@ -6,12 +6,16 @@ from typing import Any, Protocol
 
 from diagnostic_msgs.msg import DiagnosticStatus
 from rclpy.node import Node
+from rclpy.qos import DurabilityPolicy, QoSProfile
 from std_msgs.msg import Header
 
 from icir_control.control import TRAJECTORY, Controller
 from icir_control.errors import IcirError
-from icir_control.nodes.controller.telemetry import LATCHED, key_values
+from icir_control.nodes.controller.telemetry import key_values
 from icir_control.nodes.controller.trajectories import error_code_of
+
+OUTCOMES = QoSProfile(depth=20, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+"""Deep enough that an outcome reaches a slow subscriber before newer ones take its place."""
 
 
 class Goal(Protocol):
@@ -62,7 +66,7 @@ class MotionStatus:
         self._node = node
         self._controller = controller
         self._done = done
-        self._publisher = node.create_publisher(DiagnosticStatus, '~/motion_status', LATCHED)
+        self._publisher = node.create_publisher(DiagnosticStatus, '~/motion_status', OUTCOMES)
         self.motion: Motion | None = None
         self._check_ns = 0  # when the motion can be at its end
 
