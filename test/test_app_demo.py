@@ -229,9 +229,12 @@ main()
 """
 
 
+WITH_BARS = {'TERM': 'xterm'}
+
+
 def test_interrupted_while_promises_are_measured_it_has_not_passed(ros_graph, tmp_path):
     command = [sys.executable, '-c', SHORT_DEMO, 'demo', '--output', str(tmp_path)]
-    demo = ros_graph.run(command, terminal=True)
+    demo = ros_graph.run(command, terminal=True, environment=WITH_BARS)
     demo.wait_for('exact model')
     assert demo.stop(signal.SIGTERM, 3.0) == 130
     assert 'passed' not in demo.output
@@ -264,7 +267,8 @@ def test_a_folder_that_cannot_be_written_is_an_error_before_anything_runs(ros_gr
 
 @pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
 def test_interrupted_it_ends_in_time_and_has_not_passed(ros_graph, tmp_path, number):
-    demo = ros_graph.run([*COMMAND, '--output', str(tmp_path)], terminal=True)
+    command = [*COMMAND, '--output', str(tmp_path)]
+    demo = ros_graph.run(command, terminal=True, environment=WITH_BARS)
     demo.wait_for('simulated')
     children = Path(f'/proc/{demo.pid}/task/{demo.pid}/children')
     demo.wait_for('starting')

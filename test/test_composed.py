@@ -176,6 +176,7 @@ def test_the_command_line_runs_it(ros_graph):
     children = Path(f'/proc/{sim.pid}/task/{sim.pid}/children').read_text().split()
     (command,) = [Path(f'/proc/{child}/cmdline').read_text() for child in children]
     assert 'icir_control.nodes\0composed\0' in command
+    sim.wait_for('in mode gravity')
     sim.type('h')
     sim.wait_for('(?m)^home')
     sim.type('q')

@@ -125,6 +125,8 @@ def test_the_simulation_records_itself_and_never_over_another_file(ros_graph, tm
     command = [*ICIR_CONTROL, 'sim', '--viewer', 'none', '--record', str(path)]
     sim = ros_graph.run(command, terminal=True)
     sim.wait_for('q +quit')
+    # A mode is refused before the first state.
+    sim.wait_for('in mode gravity')
     sim.type('h')
     sim.wait_for('(?m)^home')
     sim.type('q')

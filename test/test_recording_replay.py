@@ -20,9 +20,10 @@ from icir_control.nodes.controller.telemetry import LATCHED
 def record_session(graph, path):
     """Keys, a target, changes of gains and pushes, at whatever tick they come."""
     command = ('sim', '--viewer', 'none', '--real-time-factor', '0', '--record', str(path))
-    environment = {'TERM': 'dumb'}
-    sim = graph.run([*ICIR_CONTROL, *command], terminal=True, environment=environment)
+    sim = graph.run([*ICIR_CONTROL, *command], terminal=True)
     sim.wait_for('q +quit')
+    # A mode is refused before the first state.
+    sim.wait_for('in mode gravity')
     observer = graph.observer()
     newest = Newest(observer, JointState, 'joint_states')
     observer.spin_until(newest.has_arrived)

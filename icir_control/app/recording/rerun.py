@@ -89,7 +89,6 @@ class Rerun:
             timestep=self._config.timestep,
             initial_configuration=self._config.initial_configuration,
             plant=self._config.plant,
-            lossless=True,
             **robot,
         )
         self._pushes = PushSchedule(self._world.push, self._world.clear_push)
