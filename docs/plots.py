@@ -18,7 +18,6 @@ from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from icir_control.app.closed_loop import HOME, READY, UPRIGHT, ClosedLoop
-from icir_control.app.promises.accuracy import CERTAIN
 from icir_control.dynamics import (
     ReferenceFrame,
     compute_all_terms,
@@ -223,7 +222,8 @@ def observer(figure: Figure) -> None:
     for axes, (title, plant) in zip(panels.flat, plants.items(), strict=True):
         peaks = []
         for gain, colour in ((0.0, ORANGE), (200.0, BLUE)):
-            run = Run(UPRIGHT, {**CERTAIN, 'observer.gain': gain}, plant)
+            certain = {'observer.uncertain_inertia': 0.0, 'observer.uncertain_mass': 0.0}
+            run = Run(UPRIGHT, {**certain, 'observer.gain': gain}, plant)
             run.go('home', 3.0)
             path = cubic(run.time, 2.0)[:, None] * HOME
             error = np.abs(run.q - path).max(axis=1)
