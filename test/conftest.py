@@ -32,7 +32,19 @@ WHOLE = (
     'test_joint_trajectory',
     'test_transport',
 )
-LONG = ('test_soak', 'test_session', 'test_faults', 'test_composed', 'test_other_arms')
+LONG = (
+    'test_soak',
+    'test_session',
+    'test_faults',
+    'test_composed',
+    'test_other_arms',
+    'test_real_robot',
+    'test_recording_film',
+    'test_recording_replay',
+    'test_recording',
+    'test_app_sim',
+    'test_bridge_any_source',
+)
 ORDER = {stem: place for place, stem in enumerate((*WHOLE, *LONG))}
 
 

@@ -107,8 +107,17 @@ def test_a_folder_of_our_name_in_the_current_directory_is_not_imported(
     assert sim.wait(ENDS_WITHIN) == 0
 
 
-@pytest.mark.parametrize('moment', ['waiting for the controller', r'q +quit'])
-@pytest.mark.parametrize('way', ['ctrl-c', 'sigterm', 'hang-up'])
+@pytest.mark.parametrize(
+    ('moment', 'way'),
+    [
+        ('waiting for the controller', 'ctrl-c'),
+        ('waiting for the controller', 'hang-up'),
+        (r'q +quit', 'ctrl-c'),
+        (r'q +quit', 'sigterm'),
+        pytest.param('waiting for the controller', 'sigterm', marks=pytest.mark.long),
+        pytest.param(r'q +quit', 'hang-up', marks=pytest.mark.long),
+    ],
+)
 def test_it_ends_in_time_however_it_is_asked(ros_graph, moment, way):
     sim = start(ros_graph)
     settings = termios.tcgetattr(sim.slave)
