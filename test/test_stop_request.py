@@ -1,6 +1,7 @@
 """A request to stop, in the process itself; `test_faults` asks it of the nodes."""
 
 import signal
+import subprocess
 import sys
 import weakref
 
@@ -34,3 +35,19 @@ def test_an_interruption_where_python_could_only_report_it_is_not_reported(monke
     assert reported == [ValueError]
     end_with(fail)
     assert reported == [ValueError, ValueError]
+
+
+INTERRUPTED = """
+from icir_control.nodes.process.stop_request import StopRequest
+try:
+    with StopRequest(5.0):
+        exec('import signal; signal.raise_signal(signal.SIGTERM)')
+except KeyboardInterrupt:
+    print('ends by itself')
+"""
+
+
+def test_an_interruption_of_exec_leaves_the_exit_status_alone():
+    """As dataclasses and namedtuple use it, in whatever is imported at the time."""
+    done = subprocess.run([sys.executable, '-c', INTERRUPTED], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, 'ends by itself\n'), done.stderr

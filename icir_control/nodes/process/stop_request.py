@@ -55,6 +55,11 @@ class StopRequest:
         """Give the signals back; a process that ends now ignores them."""
         self.defer()
         sys.unraisablehook = self._report
+        if self.has_interrupted:
+            # CPython notes a KeyboardInterrupt that leaves exec() of a string (dataclasses and
+            # namedtuple use it), caught or not, and then ends the process by SIGINT, unless
+            # another exec() comes after it: run_eval_code_obj and Py_RunMain.
+            exec('')
         ends = self._timeout is not None
         for number, handler in self._handlers.items():
             # Ctrl-C and the signal of a launch come close together: the second is no new request.
