@@ -24,6 +24,7 @@ TEST = [
     'hypothesis',
     'import-linter',
     'mypy',
+    'pandas',
     'pytest',
     'pytest-timeout',
     'pytest-xdist',

@@ -143,7 +143,7 @@ def replay(tick: Callable[..., np.ndarray], states: list[State]) -> np.ndarray:
 def bare(controller: Controller) -> Callable[[np.ndarray], None]:
     """Return the compiled call alone: a row (time, q, v) to the torque in the record."""
     workspace = controller._engine._workspace
-    run, arrays, state = workspace._run, workspace._arrays, workspace.state
+    run, arrays, state = workspace._run, workspace.arrays, workspace.state
 
     def call(row: np.ndarray) -> None:
         state[:] = row

@@ -10,7 +10,7 @@ from icir_control.control.arm import WELL_CONDITIONED, Arm
 from icir_control.control.position_first import position_first
 from icir_control.dynamics import KinematicTree, load_urdf
 from icir_control.errors import OutOfReachError
-from icir_control.nodes.parameters import shipped_parameters
+from icir_control.nodes.robot import shipped_parameters
 from icir_control.parameter import replaced
 from icir_control.spatial import SE3, exp3, log3
 

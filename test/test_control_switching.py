@@ -212,7 +212,6 @@ def test_the_period_turns_out_to_be_shorter_in_motion(mode, steps):
     soft = [100.0] * 6
     loop = ClosedLoop(start=HOME, joint_gains__kp=soft, task_gains__kp=soft)
     loop.world.reset(HOME)
-    loop.world.read(loop.q, loop.v, loop._effort)
     loop.controller.restart(loop.time, loop.q, loop.v)
     for i in range(600 // steps):  # the states between are lost on the way
         torque = loop.run(1)['torque_unsaturated'][-1]

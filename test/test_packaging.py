@@ -49,7 +49,7 @@ CARRIED_BY = {
 # Without a rosdep key; README.md says how to install it.
 NO_KEY = {'quadprog'}
 # Used where it is installed, and nothing is missed where it is not.
-OPTIONAL = {'control_msgs', 'simulation_interfaces', 'visualization_msgs'}
+OPTIONAL = {'control_msgs', 'pandas', 'simulation_interfaces', 'visualization_msgs'}
 # Of the extra `record`, which has no rosdep keys: who records without it is told what to install.
 RECORD = {'imageio_ffmpeg', 'mcap', 'mcap_ros2', 'plotly'}
 

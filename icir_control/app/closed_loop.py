@@ -9,77 +9,94 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from icir_control.app.measurement import Array, TimeSeries, angle_between
-from icir_control.app.processes import CONTROLLER
+from icir_control.app.processes import BRIDGE, CONTROLLER
 from icir_control.app.robot import DEFAULT_ROBOT, Robot
 from icir_control.control import Controller, ControllerConfig, replaced
+from icir_control.control.log import TickLog
 from icir_control.dynamics import Model, load_urdf
-from icir_control.share import find_model_file
-from icir_control.simulation import Plant, World
+from icir_control.nodes.bridge.config import BridgeConfig
+from icir_control.nodes.robot import Robot as Arm
+from icir_control.parameter import flatten
+from icir_control.simulation import Plant
 from icir_control.spatial import SE3, log3
 
 UPRIGHT: Final = np.zeros(6)
 HOME: Final = np.radians([0.0, 45.0, 90.0, 0.0, 45.0, -90.0])
 READY: Final = np.radians([45.0, 45.0, 90.0, 30.0, 50.0, 0.0])
 
-_COLUMNS = ('position', 'velocity', 'position_reference', 'torque', 'torque_unsaturated')
-
 
 class ClosedLoop:
-    """A world and a controller, stepped together.
+    """A world and a controller, stepped together as bridge and controller are in lockstep.
 
     Attributes:
+        arm: The arm as the controller's node reads it.
         controller: The controller.
         world: The plant.
         model: The arm as the controller knows it.
         tool: Name of the link that acts.
-        q: (nv,) position as measured at the last tick [rad or m].
-        v: (nv,) velocity as measured at the last tick [rad/s or m/s].
     """
 
     def __init__(
         self,
-        robot: str = DEFAULT_ROBOT,
+        robot: str | Robot = DEFAULT_ROBOT,
         *,
-        start: ArrayLike = UPRIGHT,
+        start: ArrayLike | None = None,
         plant: Plant | None = None,
-        timestep: float = 1e-3,
+        timestep: float | None = None,
         changes: Mapping[str, Any] | None = None,
     ) -> None:
         """Place the arm and take one step in the initial mode.
 
+        What is left out is as in the robot's parameter file.
+
         Args:
-            robot: A robot that ships with the package, with its parameters.
+            robot: A robot that ships with the package, by name, or any.
             start: (nv,) initial configuration [rad or m].
             plant: How the plant differs from its model.
             timestep: Control period [s].
             changes: Parameters of the controller that differ, by their full names with dots.
+
+        Raises:
+            IcirError: The URDF or a parameter is not valid.
         """
-        urdf, parameters = shipped(robot)
-        self.model = model_of(urdf)
-        config = ControllerConfig.from_parameters(replaced(parameters, changes or {}), self.model)
-        self.controller = Controller(self.model, config)
-        self.tool: str = parameters['end_effector_frame']
-        self.world = World(
-            urdf,
-            joint_names=self.model.joint_names,
-            end_effector_frame=self.tool,
-            initial_configuration=start,
-            plant=plant,
-            timestep=timestep,
+        self.arm, bridge = (
+            _shipped(robot, node) if isinstance(robot, str) else _arm(robot, node)
+            for node in (CONTROLLER, BRIDGE)
         )
-        self.q, self.v, self._effort = np.zeros((3, self.model.nv))
+        self.model = self.arm.model
+        parameters = replaced(self.arm.parameters, changes or {})
+        self.controller = Controller(
+            self.model, ControllerConfig.from_parameters(parameters, self.model)
+        )
+        self.tool = self.controller.config.arm.end_effector_frame
+        given = {'initial_configuration': start, 'plant': plant, 'timestep': timestep}
+        self.world = BridgeConfig.from_parameters(bridge.parameters, self.model).world(
+            self.arm.path,
+            self.arm.options,
+            **{name: value for name, value in given.items() if value is not None},
+        )
+        self._log = TickLog(self.controller)
         self.restart(start)
 
     @property
     def log(self) -> TimeSeries:
         """The ticks since the last call of `run`, `go` or `clear_log`, a row for each.
 
-        Columns, each (n, nv): `position` and `velocity` of the plant, whatever its sensors tell,
-        `position_reference` [rad or m, and per s], `torque` and, before the limits,
-        `torque_unsaturated` [N m or N].
+        Columns are those of `TickLog`; position and velocity are the plant's, whatever its sensors
+        tell.
         """
-        values = np.reshape(self._values, (-1, len(_COLUMNS), self.model.nv)).swapaxes(0, 1)
-        return TimeSeries(np.array(self._times), dict(zip(_COLUMNS, values.copy(), strict=True)))
+        columns = self._log.columns
+        return TimeSeries(columns.pop('time'), columns)
+
+    @property
+    def q(self) -> Array:
+        """(nv,) position of the plant at the last tick [rad or m]."""
+        return self._log.q
+
+    @property
+    def v(self) -> Array:
+        """(nv,) velocity of the plant at the last tick [rad/s or m/s]."""
+        return self._log.v
 
     @property
     def time(self) -> float:
@@ -97,43 +114,39 @@ class ClosedLoop:
         """Whether the arm has run into the floor or into itself, of which no law knows."""
         return self.world.data.ncon > 0
 
-    def restart(self, q: ArrayLike, v: ArrayLike | None = None) -> None:
+    def restart(self, q: ArrayLike | None = None, v: ArrayLike | None = None) -> None:
         """Place the arm, moving or at rest, and take one step in the initial mode.
 
         Args:
-            q: (nv,) [rad or m].
+            q: (nv,) [rad or m]; by default the initial configuration.
             v: (nv,) [rad/s or m/s]; by default the arm rests.
         """
         self.world.reset(q, v)
-        self.world.read(self.q, self.v, self._effort)
-        self.controller.restart(self.time, self.q, self.v)
+        self.controller.restart(self.time, *self.world.measured)
         self.run(1)
 
-    def step(self) -> None:
-        """Let the controller answer the state, and the plant take one step."""
-        self.world.read(self.q, self.v, self._effort)
-        controller = self.controller
-        time = self.time
-        torque = controller.tick(time, self.q, self.v)
-        reference = controller.position_reference
-        self._times.append(time)
-        self._values.append(
-            np.concatenate(
-                (
-                    self.world.position,
-                    self.world.velocity,
-                    reference,
-                    torque,
-                    controller.torque_unsaturated,
-                )
-            )
-        )
-        self.world.step(torque)
+    def step(self, steps: int = 1) -> None:
+        """Let the controller answer the state, and the plant take a step; again and again.
+
+        Args:
+            steps: How many.
+        """
+        world, tick, keep = self.world, self.controller.tick, self._log.keep
+        q, v = world.measured
+        are_views = world.has_views
+        for _ in range(steps):
+            torque = tick(world.time_ns * 1e-9, q, v)
+            if are_views:
+                keep(q, v)
+                world.step(torque)
+            else:
+                keep(world.position, world.velocity)
+                world.step(torque)
+                q, v = world.measured
 
     def clear_log(self) -> None:
         """Begin the log anew."""
-        self._times: list[float] = []
-        self._values: list[Array] = []
+        self._log.clear()
 
     def run(self, steps: int, before: Callable[[], object] | None = None) -> TimeSeries:
         """Take steps, and return their log.
@@ -143,16 +156,18 @@ class ClosedLoop:
             before: Called before each.
         """
         self.clear_log()
-        for _ in range(steps):
-            if before is not None:
+        if before is None:
+            self.step(steps)
+        else:
+            for _ in range(steps):
                 before()
-            self.step()
+                self.step()
         return self.log
 
     def go(self, mode: str, seconds: float) -> TimeSeries:
         """Switch to a mode, run it, and return the log."""
         self.controller.select(mode)
-        return self.run(self._steps(seconds))
+        return self.run(self.steps(seconds))
 
     def tool_error(self, mode: str, seconds: float) -> tuple[float, float]:
         """Switch to a mode, run it, and return how far the tool was from its pose at most.
@@ -166,7 +181,7 @@ class ClosedLoop:
         """
         self.controller.select(mode)
         pairs = []
-        for _ in range(self._steps(seconds)):
+        for _ in range(self.steps(seconds)):
             self.step()
             pairs.append((self.placement, self.controller.reference_pose))
         tools, goals = zip(*pairs, strict=True)
@@ -192,14 +207,25 @@ class ClosedLoop:
             in_tool = np.concatenate([R_tool_world @ force, R_tool_world @ moment])
             self.world.push(self.tool, in_tool)
 
-        self.run(self._steps(seconds), push)
+        self.run(self.steps(seconds), push)
         self.world.clear_push(self.tool)
         end = self.placement
         turn = start.rotation @ log3(start.rotation.T @ end.rotation)
         return np.concatenate([end.translation - start.translation, turn])
 
-    def _steps(self, seconds: float) -> int:
+    def steps(self, seconds: float) -> int:
+        """Return how many steps a while is [s]."""
         return round(seconds * 1e9 / self.world.timestep_ns)
+
+
+@cache
+def _shipped(robot: str, node: str) -> Arm:
+    return _arm(Robot.of(robot), node)
+
+
+def _arm(robot: Robot, node: str) -> Arm:
+    """Return the arm as a node reads it."""
+    return Arm.of(flatten(robot.parameters(node)) | robot.overrides, node)
 
 
 @cache
@@ -211,8 +237,5 @@ def model_of(urdf: Path) -> Model:
 @cache
 def shipped(robot: str) -> tuple[Path, dict[str, Any]]:
     """Return a robot's URDF and its controller's parameters; not to be changed."""
-    arm = Robot.of(robot)
-    parameters = arm.parameters(CONTROLLER)
-    for name in ('model', 'whole_tree'):  # for the node alone
-        parameters.pop(name, None)
-    return find_model_file(arm.model), parameters
+    arm = _shipped(robot, CONTROLLER)
+    return arm.path, arm.parameters

@@ -7,7 +7,15 @@ from numpy.typing import NDArray
 
 from icir_control.control.kernels.rehearse import TORQUE_SHARE, WEIGHT_SHARE
 from icir_control.control.workspace import Workspace
-from icir_control.dynamics import Model, gravity_torque, named_frame, rnea, root_link, tip_link
+from icir_control.dynamics import (
+    Model,
+    frame_placement,
+    gravity_torque,
+    named_frame,
+    rnea,
+    root_link,
+    tip_link,
+)
 from icir_control.errors import ConfigurationError, PositionLimitError
 from icir_control.spatial import SE3, Motion
 from icir_control.trajectory import JointTrajectory
@@ -93,6 +101,15 @@ class Arm:
         """Return T_world_tool of the end-effector frame at q (nv,)."""
         self._workspace.sense(q, np.zeros(self.nv))
         return self._workspace.placement
+
+    def placement_of(self, frame: str, q: NDArray[np.float64]) -> SE3:
+        """Return T_world_frame of a frame, by name, at q (nv,).
+
+        Raises:
+            UnknownNameError: A frame that the model lacks.
+        """
+        self._workspace.sense(q, np.zeros(self.nv))
+        return frame_placement(self.model, self._workspace.data, named_frame(self.model, frame))
 
     def motion(self, q: NDArray[np.float64], v: NDArray[np.float64]) -> tuple[SE3, Motion]:
         """Return T_world_tool and the LOCAL twist of the end-effector frame at q, v (nv,)."""

@@ -273,8 +273,22 @@ class Controller(Readout):
             valid = ', '.join(self.config.modes)
             raise RefusedError(f'unknown mode {name!r}; valid: {valid}', reason='unknown_mode')
         self._require_start()
-        mode, start = self.config.modes[name], self._engine.start()
-        self._enter(mode, start, self._plan(mode, start))
+        self._start(self.config.modes[name])
+
+    def run_law(self, name: str, law: Law) -> None:
+        """Leave the running mode for a law that is not configured.
+
+        Args:
+            name: What `mode` says meanwhile; no configured mode has it.
+            law: Made for the arm of `config`.
+
+        Raises:
+            RefusedError: The law cannot run from here; nothing changes.
+        """
+        if name in self.config.modes:
+            raise RefusedError(f'{name!r} is a configured mode; name the law otherwise')
+        self._require_start()
+        self._start(Mode(name, '', law))
 
     def set_target_joints(self, q: ArrayLike) -> None:
         """Send the running mode to another posture.
@@ -375,6 +389,10 @@ class Controller(Readout):
                 f'{", ".join(able) or "(none)"}',
                 reason='no_target',
             )
+
+    def _start(self, mode: Mode) -> None:
+        start = self._engine.start()
+        self._enter(mode, start, self._plan(mode, start))
 
     def _plan(self, mode: Mode, start: Start) -> Plan:
         return self._planned(mode, lambda law: law.plan(start))

@@ -55,6 +55,7 @@ class Engine:
         arm: The arm.
         memory: Record of what the controller keeps from tick to tick.
         tick_record: Record of what a law sees.
+        arrays: Both records, an array of one each.
         time: Of the last measured state [s].
         q: (nv,) position at the last measured state, or predicted over the delay [rad or m].
         v: (nv,) its velocity [rad/s or m/s].
@@ -72,6 +73,7 @@ class Engine:
         self._workspace = workspace = Workspace(self.arm.model, self.arm.frame)
         self.memory = workspace.memory
         self.tick_record = workspace.tick
+        self.arrays = workspace.arrays
         self.q, self.v = workspace.q, workspace.v
         self._tick = Tick(workspace.tick)
         self._period = np.nan

@@ -48,6 +48,11 @@ class Readout:
         return self._engine.velocity_reference
 
     @property
+    def arrays(self) -> tuple[NDArray[np.void], NDArray[np.void]]:
+        """The records of memory and tick, an array of one each, for `TickLog`."""
+        return self._engine.arrays
+
+    @property
     def has_joint_reference(self) -> bool:
         """Whether the running mode has a reference for the joints."""
         return self._engine.has_joint_reference

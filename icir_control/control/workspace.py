@@ -88,6 +88,7 @@ class Workspace:
         data: Terms of the dynamics at the state that was last sensed.
         memory: Record of `MEMORY_LAYOUT`.
         tick: Record of `TICK_LAYOUT`.
+        arrays: Of these two records, one in each.
         q: (nv,) view of the tick's position.
         v: (nv,) view of the tick's velocity.
     """
@@ -97,16 +98,16 @@ class Workspace:
         nv = model.nv
         self._model = model
         self.data = model.create_data()
-        self._arrays = MEMORY_LAYOUT.new(nv), TICK_LAYOUT.new(nv)
-        self.memory, self.tick = (array[0] for array in self._arrays)
+        self.arrays = MEMORY_LAYOUT.new(nv), TICK_LAYOUT.new(nv)
+        self.memory, self.tick = (array[0] for array in self.arrays)
         self.q: NDArray[np.float64] = self.tick.q
         self.v: NDArray[np.float64] = self.tick.v
         first = self.tick.dtype.fields['q'][1] // 8
-        self._state = self._arrays[1].view(np.float64)[first : first + 2 * nv]
-        self._time = self._arrays[1]['time']
-        self._operation = self._arrays[0]['operation']
+        self._state = self.arrays[1].view(np.float64)[first : first + 2 * nv]
+        self._time = self.arrays[1]['time']
+        self._operation = self.arrays[0]['operation']
         self._operation[0] = self._selected = TICK
-        self._arguments = (self.data.buffer, *map(argument, self._arrays))
+        self._arguments = (self.data.buffer, *map(argument, self.arrays))
         self._run: Any = None  # compiled when it is first needed
         _TAKE_STATE.run(self._state, self.q, self.v)
         self._initialise(frame)
@@ -139,7 +140,7 @@ class Workspace:
         """Return the same state on memory of its own."""
         other = Workspace(self._model, int(self.memory.frame))
         other.data.buffer[:] = self.data.buffer
-        for mine, its in zip(self._arrays, other._arrays, strict=True):
+        for mine, its in zip(self.arrays, other.arrays, strict=True):
             its[:] = mine
         other._selected = self._selected
         return other

@@ -16,43 +16,8 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter as RosParameter
 
 from icir_control.errors import ConfigurationError, IcirError
-from icir_control.parameter import Parameter, flatten, replaced
-from icir_control.share import ANY_ARM, share_directory
-
-MODEL = Parameter(
-    'model',
-    'string',
-    'package://icir_control/urdf/gen3_6dof.urdf',
-    description='path or package:// URI of the URDF',
-    running=False,
-)
-LOCKED = Parameter(
-    'locked_joints',
-    'string_array',
-    (),
-    description='joints that are held, "finger_joint1=0.02", rad or m; those that do not lie '
-    'between base and end effector are held at 0, or the limit next to it',
-    running=False,
-)
-DEFAULT_EFFORT = Parameter(
-    'default_effort',
-    'float',
-    0.0,
-    unit='N m, N',
-    description='effort limit of joints to which the URDF gives none, or 0; 0 for none',
-    lower=0.0,
-    running=False,
-)
-WHOLE_TREE = Parameter(
-    'whole_tree',
-    'bool',
-    False,
-    description='whether all joints are controlled, also those that do not lie between base and '
-    'end effector, such as those of a hand',
-    running=False,
-)
-ROBOT = {one.name: one for one in (MODEL, LOCKED, DEFAULT_EFFORT, WHOLE_TREE)}
-"""The parameters that both nodes have, and that tell which arm runs."""
+from icir_control.nodes.robot import ROBOT, Robot
+from icir_control.parameter import Parameter
 
 _INTEGER = re.compile(r'[-+]?[0-9]+')
 _INTEGER_TAG = 'tag:yaml.org,2002:int'
@@ -77,6 +42,9 @@ class Parameters:
     declaring a double then fails. Here the given values are taken first; a configuration checks
     them and brings them into the type that is meant, and only then they are declared, so that
     tools see the right type.
+
+    Attributes:
+        given: What files and the command line give, by full name, unchecked.
     """
 
     def __init__(self, node: Node) -> None:
@@ -86,32 +54,22 @@ class Parameters:
             node: The node, without parameters of ours as yet.
         """
         self._node = node
-        self._given = _given_values(node)
+        self.given = _given_values(node)
         self._declared: dict[str, Parameter] = {}
         self._joints = 0
 
-    def declare_robot(self) -> dict[str, Any]:
-        """Declare the parameters that tell which arm runs, and return their values by name.
-
-        Raises:
-            ConfigurationError: A value is of another type.
-        """
-        values = {name: one.check(self._given.get(name), 0) for name, one in ROBOT.items()}
-        self.declare(ROBOT, values.__getitem__, 0)
-        return values
-
-    def is_given(self, name: str) -> bool:
-        """Tell whether a file or the command line gives this very parameter a value."""
-        return name in self._given
-
-    def values(self, shipped: Mapping[str, Any]) -> dict[str, Any]:
-        """Return what is given beside the robot's own parameters, nested and unchecked.
+    def read_robot(self, node: str) -> Robot:
+        """Read the robot that is given to a node, and declare the parameters that tell which.
 
         Args:
-            shipped: Values by full name that stand where nothing is given.
+            node: Its name.
+
+        Raises:
+            IcirError: A parameter or the model is not valid.
         """
-        values = {**shipped, **self._given}
-        return replaced({}, {name: values[name] for name in values if name not in ROBOT})
+        robot = Robot.of(self.given, node)
+        self.declare(ROBOT, robot.own.__getitem__, 0)
+        return robot
 
     def declare(
         self, parameters: Mapping[str, Parameter], value: Callable[[str], Any], joints: int
@@ -170,18 +128,6 @@ class Parameters:
             return given
         value = np.asarray(given.value, dtype=float).tolist()
         return RosParameter(given.name, _TYPES[declared.kind], value)
-
-
-def shipped_parameters(robot: str, node: str) -> dict[str, Any]:
-    """Return the parameters that ship with the package for a node, by full name.
-
-    Args:
-        robot: Name of the robot, as its URDF says; of one that does not ship, those of any arm.
-        node: Name of the node.
-    """
-    files = {path.stem: path for path in (share_directory() / 'config').glob('*.yaml')}
-    content = yaml.safe_load(files.get(robot, files[ANY_ARM]).read_text())
-    return flatten(content[f'/**/{node}']['ros__parameters'])
 
 
 def descriptor_of(parameter: Parameter, name: str, joints: int) -> msg.ParameterDescriptor:

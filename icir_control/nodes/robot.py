@@ -1,22 +1,51 @@
 """The robot of a node: its URDF, and which of its joints make up the arm that is controlled."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
+
+import yaml
 
 from icir_control.dynamics import KinematicTree, Model, load_urdf
 from icir_control.errors import ConfigurationError
-from icir_control.nodes.parameters import (
-    DEFAULT_EFFORT,
-    LOCKED,
-    MODEL,
-    WHOLE_TREE,
-    Parameters,
-    shipped_parameters,
+from icir_control.parameter import Parameter, flatten, replaced
+from icir_control.share import ANY_ARM, find_model_file, share_directory
+
+MODEL = Parameter(
+    'model',
+    'string',
+    'package://icir_control/urdf/gen3_6dof.urdf',
+    description='path or package:// URI of the URDF',
+    running=False,
 )
-from icir_control.parameter import replaced
-from icir_control.share import find_model_file
+LOCKED = Parameter(
+    'locked_joints',
+    'string_array',
+    (),
+    description='joints that are held, "finger_joint1=0.02", rad or m; those that do not lie '
+    'between base and end effector are held at 0, or the limit next to it',
+    running=False,
+)
+DEFAULT_EFFORT = Parameter(
+    'default_effort',
+    'float',
+    0.0,
+    unit='N m, N',
+    description='effort limit of joints to which the URDF gives none, or 0; 0 for none',
+    lower=0.0,
+    running=False,
+)
+WHOLE_TREE = Parameter(
+    'whole_tree',
+    'bool',
+    False,
+    description='whether all joints are controlled, also those that do not lie between base and '
+    'end effector, such as those of a hand',
+    running=False,
+)
+ROBOT = {one.name: one for one in (MODEL, LOCKED, DEFAULT_EFFORT, WHOLE_TREE)}
+"""The parameters that both nodes have, and that tell which arm runs."""
 
 
 @dataclass(frozen=True)
@@ -28,12 +57,51 @@ class Robot:
         model: Of the arm; joints beyond it are held.
         options: Keywords of `load_urdf` and of `World`: what is held, and the default effort.
         parameters: The node's other parameters, nested and unchecked.
+        own: Values of `ROBOT`, by name.
     """
 
     path: Path
     model: Model
     options: dict[str, Any]
     parameters: dict[str, Any]
+    own: dict[str, Any]
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any], node: str) -> Self:
+        """Read the robot that the parameters of a node name.
+
+        What else is not given is as shipped for the robot; so are the modes, unless `mode_names`
+        is given.
+
+        Args:
+            given: By full name.
+            node: Its name.
+
+        Raises:
+            IcirError: A parameter or the model is not valid.
+        """
+        own = {name: one.check(given.get(name), 0) for name, one in ROBOT.items()}
+        path = find_model_file(own[MODEL.name])
+        tree = KinematicTree(path)
+        shipped = shipped_parameters(tree.name, node)
+        if 'mode_names' in given:
+            shipped = {name: v for name, v in shipped.items() if not name.startswith('mode')}
+        all_ = {**shipped, **given}
+        values = replaced({}, {name: all_[name] for name in all_ if name not in ROBOT})
+        frames = [values.get(name) for name in ('base_frame', 'end_effector_frame')]
+        base, end = (name if isinstance(name, str) else '' for name in frames)
+        locked = positions_of(own[LOCKED.name])
+        chain = tree.chain(base, end, locked, whole_tree=own[WHOLE_TREE.name])
+        effort = own[DEFAULT_EFFORT.name] or None
+        if chain.without_effort and effort is None:
+            raise ConfigurationError(
+                f'{path}: <limit> gives {", ".join(chain.without_effort)} an effort of 0, with '
+                'which no joint could move; write the limits into the URDF, or set one for all of '
+                f'them by {DEFAULT_EFFORT.name} (--default-effort) [N m, N]'
+            )
+        options: dict[str, Any] = {'locked': chain.held, 'default_effort': effort}
+        values = replaced(values, {'end_effector_frame': chain.end_effector_frame})
+        return cls(path, load_urdf(path, **options), options, values, own)
 
     @property
     def note(self) -> str:
@@ -49,40 +117,16 @@ class Robot:
 _SHOWN = 12
 
 
-def read_robot(parameters: Parameters, node: str) -> Robot:
-    """Read the robot that a node's parameters name, and declare these parameters.
-
-    What else is not given is as shipped for the robot; so are the modes, unless `mode_names` is
-    given.
+def shipped_parameters(robot: str, node: str) -> dict[str, Any]:
+    """Return the parameters that ship with the package for a node, by full name.
 
     Args:
-        parameters: Of the node.
-        node: Its name.
-
-    Raises:
-        IcirError: A parameter or the model is not valid.
+        robot: Name of the robot, as its URDF says; of one that does not ship, those of any arm.
+        node: Name of the node.
     """
-    own = parameters.declare_robot()
-    path = find_model_file(own[MODEL.name])
-    tree = KinematicTree(path)
-    shipped = shipped_parameters(tree.name, node)
-    if parameters.is_given('mode_names'):
-        shipped = {name: v for name, v in shipped.items() if not name.startswith('mode')}
-    values = parameters.values(shipped)
-    frames = [values.get(name) for name in ('base_frame', 'end_effector_frame')]
-    base, end = (name if isinstance(name, str) else '' for name in frames)
-    locked = positions_of(own[LOCKED.name])
-    chain = tree.chain(base, end, locked, whole_tree=own[WHOLE_TREE.name])
-    effort = own[DEFAULT_EFFORT.name] or None
-    if chain.without_effort and effort is None:
-        raise ConfigurationError(
-            f'{path}: <limit> gives {", ".join(chain.without_effort)} an effort of 0, with which '
-            'no joint could move; write the limits into the URDF, or set one for all of them by '
-            f'{DEFAULT_EFFORT.name} (--default-effort) [N m, N]'
-        )
-    options: dict[str, Any] = {'locked': chain.held, 'default_effort': effort}
-    values = replaced(values, {'end_effector_frame': chain.end_effector_frame})
-    return Robot(path, load_urdf(path, **options), options, values)
+    files = {path.stem: path for path in (share_directory() / 'config').glob('*.yaml')}
+    content = yaml.safe_load(files.get(robot, files[ANY_ARM]).read_text())
+    return flatten(content[f'/**/{node}']['ros__parameters'])
 
 
 def positions_of(entries: Sequence[str]) -> dict[str, float]:

@@ -108,6 +108,10 @@ _ACCELERATION = int(mujoco.mjtWarning.mjWARN_BADQACC)
 _QUANTITIES = {_POSITION: 'position', _VELOCITY: 'velocity', _ACCELERATION: 'acceleration'}
 
 
+_step = mujoco.mj_step
+_LARGEST_SQUARE = LARGEST_INPUT**2
+
+
 class World(SimulatedRobot):
     """A robot in MuJoCo, stepped by one control period at a time.
 
@@ -147,6 +151,11 @@ class World(SimulatedRobot):
         self._warnings = memoryview(data.warning.number)
         self._good_position = data.qpos.copy()
         self._good_velocity = data.qvel.copy()
+        # As memory: copied three times as fast as arrays are.
+        self._state = memoryview(data.qpos), memoryview(data.qvel)
+        self._good_state = memoryview(self._good_position), memoryview(self._good_velocity)
+        self._is_plain = self.plant.substeps == 1
+        self._is_ordered = bool((self._order == np.arange(len(self._order))).all())
         self._is_prepared = False
         self._diverged: tuple[str, float, str] | None = None
         self._saved: NDArray[np.float64] | None = None
@@ -184,6 +193,18 @@ class World(SimulatedRobot):
         if self._sensors is not None:
             position_out[:] = self._sensors.position
             velocity_out[:] = self._sensors.velocity
+
+    @property
+    def has_views(self) -> bool:
+        """Whether the arrays of `measured` are the state itself, and go on with it."""
+        return self._is_ordered and self._sensors is None
+
+    @property
+    def measured(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Position and velocity, each (nv,), as `read` tells them; valid until the next step."""
+        if self._sensors is not None:
+            return self._sensors.position, self._sensors.velocity
+        return (self._qpos, self._qvel) if self._is_ordered else (self.position, self.velocity)
 
     @property
     def joint_order(self) -> NDArray[np.intp]:
@@ -247,10 +268,8 @@ class World(SimulatedRobot):
             DivergenceError: The state left the finite. It stays as it was before the step, and
                 every further step raises again, until a reset.
         """
-        if not self._is_prepared:
-            self.prepare()
         # The square sum is small only where every torque is: one call, and false for NaN.
-        if torque.shape != self._shape or not torque.dot(torque) < LARGEST_INPUT**2:
+        if torque.shape != self._shape or not torque.dot(torque) < _LARGEST_SQUARE:
             torque = self._joints.input(torque)
         if self._diverged is not None:
             raise DivergenceError(*self._diverged)
@@ -258,13 +277,13 @@ class World(SimulatedRobot):
             self._delayed.append(torque.copy())
             torque = self._delayed.popleft()
         self._ctrl[:] = torque
-        for substep in range(self.plant.substeps):
-            if substep:
-                mujoco.mj_step1(self.model, self.data)
-            if self._forces.active:
-                self._forces.apply()
-            self._integrate(self.model, self.data)
-        self._is_prepared = False
+        if self._is_plain and not (self._is_prepared or self._forces.active):
+            position, velocity = self._state
+            self._good_state[0][:] = position
+            self._good_state[1][:] = velocity
+            _step(self.model, self.data)
+        else:
+            self._step_in_parts()
         warnings = self._warnings
         if warnings[_ACCELERATION] or warnings[_VELOCITY] or warnings[_POSITION]:
             self._diverge()
@@ -273,6 +292,17 @@ class World(SimulatedRobot):
         if self._sensors is not None:
             self._sensors.measure(self.position, self.velocity)
 
+    def _step_in_parts(self) -> None:
+        """Step, with pushes and substeps; what `prepare` has done is not done again."""
+        self.prepare()
+        for substep in range(self.plant.substeps):
+            if substep:
+                mujoco.mj_step1(self.model, self.data)
+            if self._forces.active:
+                self._forces.apply()
+            self._integrate(self.model, self.data)
+        self._is_prepared = False
+
     def prepare(self) -> None:
         """Do what of the next step needs no torque: most of it; `step` does it where it is due.
 
@@ -280,8 +310,7 @@ class World(SimulatedRobot):
         """
         if self._is_prepared or self._diverged is not None:
             return
-        self._good_position[:] = self._qpos
-        self._good_velocity[:] = self._qvel
+        self._good_state[0][:], self._good_state[1][:] = self._state
         mujoco.mj_step1(self.model, self.data)
         self._is_prepared = True
 

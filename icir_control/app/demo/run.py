@@ -133,7 +133,7 @@ def _record_once(
 ) -> Run:
     """Run the phases once; see `record_run`."""
     os.environ[DISCOVERY_RANGE] = 'LOCALHOST'
-    os.environ['ROS_DOMAIN_ID'] = str(_free_domain())
+    os.environ['ROS_DOMAIN_ID'] = str(free_domain())
     output: list[str] = []
 
     def keep(name: str, line: str) -> None:
@@ -272,7 +272,7 @@ def _schedule_pushes(
         raise RunError('the bridge has not acknowledged the pushes')
 
 
-def _free_domain() -> int:
+def free_domain() -> int:
     """Return a ROS domain that no process of this machine is in.
 
     Raises:

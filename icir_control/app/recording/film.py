@@ -13,8 +13,7 @@ from icir_control.app.processes import BRIDGE, CONTROLLER
 from icir_control.app.recording.reader import Recording, RecordingError
 from icir_control.app.recording.topics import JOINT_REFERENCE
 from icir_control.dynamics import KinematicTree
-from icir_control.nodes.parameters import DEFAULT_EFFORT, LOCKED
-from icir_control.nodes.robot import positions_of
+from icir_control.nodes.robot import DEFAULT_EFFORT, LOCKED, positions_of
 from icir_control.simulation import World
 from icir_control.simulation.camera import Camera
 

@@ -29,10 +29,8 @@ from icir_control.nodes.bridge.wrench import Push, PushSchedule
 from icir_control.nodes.controller.interface import INTERFACE
 from icir_control.nodes.controller.node import POSE_MODES, TRANSLATING_JOINTS
 from icir_control.nodes.controller.trajectories import waypoints_of
-from icir_control.nodes.parameters import DEFAULT_EFFORT, LOCKED, ROBOT
-from icir_control.nodes.robot import positions_of
+from icir_control.nodes.robot import DEFAULT_EFFORT, LOCKED, ROBOT, positions_of
 from icir_control.nodes.transport.messages import read_joint_state
-from icir_control.simulation import World
 from icir_control.spatial import SE3
 
 _NOT_GIVEN = {*ROBOT, *INTERFACE, POSE_MODES.name, TRANSLATING_JOINTS.name}
@@ -82,15 +80,7 @@ class Rerun:
             raise RecordingError(recording.path, 'is of another robot than its URDF')
         self._config = BridgeConfig.from_parameters(_own(recording.given[BRIDGE]), model)
         self._controller = Controller(model, ControllerConfig.from_parameters(_own(given), model))
-        self._world = World(
-            recording.description,
-            joint_names=model.joint_names,
-            end_effector_frame=self._config.end_effector_frame,
-            timestep=self._config.timestep,
-            initial_configuration=self._config.initial_configuration,
-            plant=self._config.plant,
-            **robot,
-        )
+        self._world = self._config.world(recording.description, robot)
         self._pushes = PushSchedule(self._world.push, self._world.clear_push)
         self._waiting: deque[Push] = deque()
 

@@ -2,13 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from os import PathLike
 from typing import Any, Self
 
 import numpy as np
 
 from icir_control.dynamics import Model, root_link, tip_link
 from icir_control.errors import ConfigurationError
-from icir_control.nodes.bridge.servo import ServoGains
 from icir_control.parameter import (
     PER_JOINT,
     FloatArray,
@@ -17,7 +17,15 @@ from icir_control.parameter import (
     parameter,
     replaced,
 )
-from icir_control.simulation import Plant
+from icir_control.simulation import Plant, World
+
+
+@dataclass(frozen=True)
+class ServoGains:
+    """Gains of the targets, weighted with the plant's mass matrix."""
+
+    kp: float = parameter(10000.0, '1/s^2', 'of a position target', lower=0.0, upper=1e6)
+    kd: float = parameter(200.0, '1/s', 'of a velocity target', lower=0.0, upper=1000.0)
 
 
 @dataclass(frozen=True)
@@ -149,6 +157,26 @@ class BridgeConfig:
         """(nq,) of a start or a reset [rad or m]; None leaves it to the world."""
         degrees = self.initial_configuration_deg
         return np.deg2rad(degrees) if len(degrees) else None
+
+    def world(self, urdf: str | PathLike[str], options: Mapping[str, Any], **others: Any) -> World:
+        """Return the plant, in its initial configuration.
+
+        Args:
+            urdf: Path or text of the URDF.
+            options: Those of the robot; see `nodes.robot`.
+            others: Keywords of `World` that stand above these parameters.
+
+        Raises:
+            IcirError: As `World`.
+        """
+        keywords: dict[str, Any] = {
+            'joint_names': self.model.joint_names,
+            'end_effector_frame': self.end_effector_frame,
+            'timestep': self.timestep,
+            'initial_configuration': self.initial_configuration,
+            'plant': self.plant,
+        }
+        return World(urdf, **keywords | dict(options) | others)
 
     def updated(self, changes: Mapping[str, Any]) -> Self:
         """Return the configuration with some parameters changed, by full name, all or none.

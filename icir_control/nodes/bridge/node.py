@@ -21,11 +21,10 @@ from icir_control.nodes.parameters import Parameters
 from icir_control.nodes.process.graph import Publishers
 from icir_control.nodes.process.run import gc_off, join_graph
 from icir_control.nodes.process.stop_request import StopRequest
-from icir_control.nodes.robot import read_robot
 from icir_control.nodes.transport.endpoints import JointStatePublisher, JointStateSubscription
 from icir_control.nodes.transport.waiter import Waiter
 from icir_control.parameter import parameters_of
-from icir_control.simulation import World, open_viewer
+from icir_control.simulation import open_viewer
 
 _DUPLICATES_PERIOD = 0.1  # s of wall time, as all of these
 _WRONG_TYPES_PERIOD = 1.0
@@ -58,19 +57,11 @@ class MujocoBridge:
         """
         self.node = join_graph('mujoco_bridge')
         self._parameters = Parameters(self.node)
-        self._robot = robot = read_robot(self._parameters, 'mujoco_bridge')
+        self._robot = robot = self._parameters.read_robot('mujoco_bridge')
         self._model = model = robot.model
         self._config = config = BridgeConfig.from_parameters(robot.parameters, model)
         self._parameters.declare(parameters_of(BridgeConfig), config.value, model.nv)
-        self.world = World(
-            robot.path,
-            joint_names=self._model.joint_names,
-            end_effector_frame=config.end_effector_frame,
-            timestep=config.timestep,
-            initial_configuration=config.initial_configuration,
-            plant=config.plant,
-            **robot.options,
-        )
+        self.world = config.world(robot.path, robot.options)
         check_model(self._model, self.world)
         # It may fail: before there is anything to close.
         self._viewer = open_viewer(self.world, config.viewer)

@@ -4,12 +4,12 @@ The bridge then does what the drives of a robot do: it turns the targets into to
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from rclpy.node import Node
 
 from icir_control.errors import InvalidValueError
+from icir_control.nodes.bridge.config import ServoGains
 from icir_control.nodes.transport.endpoints import JointStateSubscription
 from icir_control.nodes.transport.messages import (
     FIELDS,
@@ -17,19 +17,11 @@ from icir_control.nodes.transport.messages import (
     RejectedMessageError,
     read_joint_state,
 )
-from icir_control.parameter import FloatArray, parameter
+from icir_control.parameter import FloatArray
 from icir_control.simulation import World
 
 LONGEST_PERIOD_NS = 100_000_000
 """[ns] Between two positions of one motion."""
-
-
-@dataclass(frozen=True)
-class ServoGains:
-    """Gains of the targets, weighted with the plant's mass matrix."""
-
-    kp: float = parameter(10000.0, '1/s^2', 'of a position target', lower=0.0, upper=1e6)
-    kd: float = parameter(200.0, '1/s', 'of a velocity target', lower=0.0, upper=1000.0)
 
 
 class AnyCommands(JointStateSubscription):

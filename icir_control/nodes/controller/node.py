@@ -22,7 +22,7 @@ from icir_control.nodes.controller.telemetry import Telemetry
 from icir_control.nodes.parameters import Parameters
 from icir_control.nodes.process.run import gc_off, join_graph
 from icir_control.nodes.process.stop_request import StopRequest
-from icir_control.nodes.robot import Robot, read_robot
+from icir_control.nodes.robot import Robot
 from icir_control.nodes.transport.endpoints import JointStatePublisher, JointStateSubscription
 from icir_control.nodes.transport.messages import FIELDS
 from icir_control.nodes.transport.waiter import Waiter
@@ -69,7 +69,7 @@ class ControllerNode:
         self._node = node = join_graph('controller')
         self._log = node.get_logger()
         parameters = Parameters(node)
-        robot = read_robot(parameters, 'controller')
+        robot = parameters.read_robot('controller')
         model = robot.model
         names = model.joint_names
         interface = declare_interface(parameters, robot)

@@ -1,0 +1,127 @@
+"""A log of every tick, kept at the cost of one compiled call."""
+
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from icir_control.control.kernels.memory import JOINT_PATH, POSE_PATH
+from icir_control.control.readout import Readout
+from icir_control.dynamics.kernels import CheckedKernel
+
+FIELDS: Final = ('time', 'position_reference', 'velocity_reference', 'pose_reference')
+"""Of the tick's record."""
+MEMORY_FIELDS: Final = ('torque', 'torque_unsaturated', 'path', 'joints_follow')
+"""Of the controller's memory."""
+
+_ROWS = 4096
+
+
+def _keep(
+    rows: np.ndarray,
+    row: int,
+    q: np.ndarray,
+    v: np.ndarray,
+    tick: np.ndarray,
+    tick_places: np.ndarray,
+    memory: np.ndarray,
+    memory_places: np.ndarray,
+) -> int:
+    """Copy q, v and what lies at the places of two records into a row."""
+    nv = q.shape[0]
+    for i in range(nv):
+        rows[row, i] = q[i]
+        rows[row, nv + i] = v[i]
+    begin = 2 * nv
+    for i in range(tick_places.shape[0]):
+        rows[row, begin + i] = tick[int(tick_places[i])]
+    begin += tick_places.shape[0]
+    for i in range(memory_places.shape[0]):
+        rows[row, begin + i] = memory[int(memory_places[i])]
+    return 0
+
+
+_KEEP = CheckedKernel(_keep)
+
+
+class TickLog:
+    """Keeps a row for each tick of a controller.
+
+    Attributes:
+        q: (nv,) position of the last row [rad or m].
+        v: (nv,) its velocity [rad/s or m/s].
+    """
+
+    def __init__(self, controller: Readout) -> None:
+        """Begin a log without rows."""
+        memory, tick = controller.arrays
+        self._nv = int(tick['joints'][0])
+        self._records: list[NDArray[np.float64]] = []
+        for record, names in ((tick, FIELDS), (memory, MEMORY_FIELDS)):
+            numbers = np.arange(record.nbytes // 8).view(record.dtype)[0]
+            places = [np.ravel(numbers[name]).view(np.int64) for name in names]
+            self._records += [record.view(np.float64), np.concatenate(places).astype(float)]
+        self._call = _KEEP.run
+        self._width = 2 * self._nv + self._records[1].size + self._records[3].size
+        self.clear()
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return self._count
+
+    def clear(self) -> None:
+        """Begin anew."""
+        self._count = 0
+        self._rows = np.empty((_ROWS, self._width))
+
+    def keep(self, q: NDArray[np.float64], v: NDArray[np.float64]) -> None:
+        """Add the tick that was just computed.
+
+        Args:
+            q: (nv,) where the plant is [rad or m].
+            v: (nv,) how it moves [rad/s or m/s].
+        """
+        row = self._count
+        if row == len(self._rows):
+            self._rows = np.concatenate([self._rows, np.empty_like(self._rows)])
+        self._call(self._rows, row, q, v, *self._records)
+        self._count = row + 1
+
+    @property
+    def q(self) -> NDArray[np.float64]:
+        """(nv,) position of the last row [rad or m]."""
+        return self._rows[self._count - 1, : self._nv]
+
+    @property
+    def v(self) -> NDArray[np.float64]:
+        """(nv,) velocity of the last row [rad/s or m/s]."""
+        return self._rows[self._count - 1, self._nv : 2 * self._nv]
+
+    @property
+    def columns(self) -> dict[str, NDArray[np.float64]]:
+        """A copy of the rows by name.
+
+        `time` (n,) [s]; each (n, nv): `position` and `velocity`, `position_reference` and
+        `velocity_reference`, the state where the law has none [rad or m, per s], `torque` and,
+        before the limits, `torque_unsaturated` [N m or N]; `pose_reference` (n, 4, 3) of the tool
+        in the world, rows 0-2 rotation, row 3 position [m], not a number where the law follows no
+        pose.
+        """
+        nv = self._nv
+        sizes = [nv, nv, 1, nv, nv, 12, nv, nv, 1, 1]
+        rows = self._rows[: self._count].copy()
+        q, v, time, q_reference, v_reference, pose, torque, unsaturated, *flags = np.split(
+            rows, np.cumsum(sizes)[:-1], axis=1
+        )
+        path, follows = (np.ascontiguousarray(flag).view(np.int64) for flag in flags)
+        has_joints = (path == JOINT_PATH) | (follows > 0)
+        return {
+            'time': time[:, 0],
+            'position': q,
+            'velocity': v,
+            'position_reference': np.where(has_joints, q_reference, q),
+            'velocity_reference': np.where(has_joints, v_reference, v),
+            'torque': torque,
+            'torque_unsaturated': unsaturated,
+            'pose_reference': np.where(path == POSE_PATH, pose, np.nan).reshape(-1, 4, 3),
+        }

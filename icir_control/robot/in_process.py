@@ -1,0 +1,168 @@
+"""The simulated arm and its controller in this process, without ROS."""
+
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from icir_control.app.closed_loop import ClosedLoop
+from icir_control.app.measurement import Array
+from icir_control.control import Law, Waypoints
+from icir_control.errors import InvalidValueError
+from icir_control.nodes.bridge.self_check import check_model
+from icir_control.parameter import checked
+from icir_control.robot.log import Log
+from icir_control.robot.session import MotionError
+from icir_control.spatial import SE3
+
+_CHUNK = 50
+"""Steps between two looks at what has become of a motion."""
+
+_log = logging.getLogger(__name__)
+
+
+class InProcess:
+    """A `Session` with the loop that the demo's promises are measured on.
+
+    Attributes:
+        loop: Controller and world.
+    """
+
+    words = 'in this process'
+
+    def __init__(self, loop: ClosedLoop) -> None:
+        """Compare the model with MuJoCo's, and compile what a tick may need.
+
+        Raises:
+            ModelMismatchError: They differ.
+        """
+        check_model(loop.model, loop.world)
+        loop.controller.warm_up()
+        self.loop = loop
+        self.arm = loop.controller.config.arm
+        self.modes = loop.controller.mode_names
+        modes = loop.controller.config.modes.values()
+        self.pose_modes = tuple(mode.name for mode in modes if 'pose' in mode.law.accepts)
+        self._spans = [(0.0, self.mode)]
+        self._words, self._last_event = f'mode {self.mode}', ''
+
+    @property
+    def time(self) -> float:
+        """Of the newest state [s]."""
+        return self.loop.time
+
+    @property
+    def mode(self) -> str:
+        """The running mode."""
+        return self.loop.controller.mode
+
+    @property
+    def state(self) -> tuple[Array, Array, Array]:
+        """Newest q, v and torque, each (nv,)."""
+        world = self.loop.world
+        return world.position, world.velocity, self.loop.controller.torque.copy()
+
+    @property
+    def reference_pose(self) -> SE3:
+        """T_base_tool that the tool should have."""
+        return self.loop.controller.reference_pose
+
+    @property
+    def log(self) -> Log:
+        """What has happened so far."""
+        return Log(self.loop.log, self._spans, self.arm, self.loop.arm.path.read_text())
+
+    def select(self, mode: str) -> None:
+        """Switch to a configured mode."""
+        self.loop.controller.select(mode)
+        self._note(f'mode {mode}')
+
+    def set_target_pose(self, T_base_tool: SE3) -> None:
+        """Send the running mode to a pose."""
+        self.loop.controller.set_target_pose(T_base_tool)
+        self._note('target pose')
+
+    def follow(self, waypoints: Waypoints) -> None:
+        """Go through waypoints."""
+        self.loop.controller.follow(waypoints)
+        self._note('trajectory')
+
+    def run_law(self, law: type[Law], parameters: Mapping[str, Any]) -> None:
+        """Run a law that is not configured."""
+        name = law.__name__
+        self.loop.controller.run_law(name, law(self.arm, **checked(law, parameters, self.arm.nv)))
+        self._note(f'law {name}')
+
+    def push(self, link: str, wrench: ArrayLike, seconds: float) -> None:
+        """Hold a wrench (6,) at a link's origin, in its axes, and wait until it ends."""
+        world = self.loop.world
+        world.push(link, wrench)
+        try:
+            self.run(seconds)
+        finally:
+            world.clear_push(link)
+
+    def finish(self, timeout: float) -> None:
+        """Step until the motion of the last request has arrived."""
+        loop, controller, mode = self.loop, self.loop.controller, self.mode
+        end = loop.time + timeout
+        self.step(1)
+        while controller.mode == mode and (left := controller.motion_left) > 0.0:
+            if loop.time > end:
+                raise MotionError(
+                    self._words, f'it takes longer than {timeout:g} s; {self._last_event}'
+                )
+            self.step(min(max(loop.steps(left), 1), _CHUNK))
+        if controller.mode != mode:
+            raise MotionError(self._words, self._last_event or f'mode {controller.mode} runs')
+
+    def run(self, seconds: float) -> None:
+        """Let time pass."""
+        self.step(self.loop.steps(seconds))
+
+    def step(self, steps: int) -> None:
+        """Let control periods pass."""
+        if steps != int(steps) or steps < 0:
+            raise InvalidValueError('steps', steps, 'a number of control periods')
+        done = 0
+        while done < steps:
+            count = min(_CHUNK, steps - done)
+            self.loop.step(count)
+            done += count
+            if self._spans[-1][1] != self.mode:
+                self._spans.append((self.time, self.mode))
+        self._report()
+
+    def describe(self, prefix: str) -> dict[str, str]:
+        """Return what each parameter below a name means, with its unit, by full name."""
+        return {
+            name: f'[{one.unit}] {one.description}' if one.unit else one.description
+            for name, one in self.loop.controller.config.parameters.items()
+            if name.startswith(prefix)
+        }
+
+    def value(self, name: str) -> Any:
+        """Return a parameter."""
+        return self.loop.controller.config.value(name)
+
+    def update(self, changes: Mapping[str, Any]) -> None:
+        """Change parameters, all or none."""
+        self.loop.controller.update(
+            {name: v.tolist() if isinstance(v, np.ndarray) else v for name, v in changes.items()}
+        )
+
+    def close(self) -> None:
+        """Nothing was started."""
+
+    def _note(self, words: str) -> None:
+        self._words, self._last_event = words, ''
+        self._spans.append((self.time, self.mode))
+        self._report()
+
+    def _report(self) -> None:
+        """Log what the controller has to say."""
+        for event in self.loop.controller.take_events():
+            self._last_event = event.text
+            _log.log(logging.INFO if event.level == 'info' else logging.WARNING, '%s', event.text)

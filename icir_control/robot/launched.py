@@ -1,0 +1,57 @@
+"""Bridge and controller as two processes of their own ROS domain, and a session with them."""
+
+import os
+from collections import deque
+from collections.abc import Mapping
+
+from icir_control.app.demo.run import free_domain
+from icir_control.app.processes import BRIDGE, CONTROLLER, ChildEndedError, Children, ros_arguments
+from icir_control.app.robot import Robot
+from icir_control.errors import ConfigurationError
+from icir_control.nodes.process.discovery import stay_on_this_machine
+from icir_control.robot.over_ros import OverRos
+
+START_TIMEOUT = 900.0
+"""[s] of wall time until the first state: both nodes may have to compile."""
+
+_SHOWN = 15
+
+
+def launched(robot: Robot, parameters: Mapping[str, object]) -> OverRos:
+    """Start both nodes.
+
+    Args:
+        robot: The arm.
+        parameters: Of the bridge, above its file.
+
+    Raises:
+        ConfigurationError: This process uses ROS already, in its own domain.
+        IcirError: A node ended; with the last lines of its output.
+    """
+    import rclpy
+
+    if rclpy.ok():
+        raise ConfigurationError(
+            'this process has joined a ROS domain already; start the session by `icir_control '
+            'sim` and use Robot.connect'
+        )
+    stay_on_this_machine()
+    output: deque[str] = deque(maxlen=_SHOWN)
+    before = os.environ.get('ROS_DOMAIN_ID')
+    os.environ['ROS_DOMAIN_ID'] = str(free_domain())
+    children = Children(lambda name, line: output.append(f'{name}: {line}'))
+    try:
+        children.start(BRIDGE, 'bridge', ros_arguments(BRIDGE, robot, parameters))
+        children.start(CONTROLLER, 'controller', ros_arguments(CONTROLLER, robot, {}))
+        return OverRos('', START_TIMEOUT, children)
+    except ChildEndedError as error:
+        children.stop()
+        raise ConfigurationError('\n'.join([*output, str(error)])) from error
+    except BaseException:
+        children.stop()
+        raise
+    finally:
+        if before is None:
+            del os.environ['ROS_DOMAIN_ID']
+        else:
+            os.environ['ROS_DOMAIN_ID'] = before

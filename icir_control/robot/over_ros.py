@@ -1,0 +1,376 @@
+"""An arm over ROS 2: whatever answers as `controller`, and a bridge if there is one."""
+
+import threading
+import time
+from array import array
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+import rclpy
+from diagnostic_msgs.msg import DiagnosticStatus
+from geometry_msgs.msg import PoseStamped, WrenchStamped
+from numpy.typing import ArrayLike
+from rcl_interfaces.srv import (
+    DescribeParameters,
+    GetParameters,
+    ListParameters,
+    SetParameters,
+)
+from rclpy.duration import Duration
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.parameter import Parameter, parameter_value_to_python
+from rclpy.qos import QoSProfile
+from std_msgs.msg import String
+from std_srvs.srv import Trigger
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+
+from icir_control.app.measurement import Array, TimeSeries
+from icir_control.app.processes import BRIDGE, CONTROLLER, Children
+from icir_control.control import TRAJECTORY, Arm, Law, Waypoints
+from icir_control.errors import ConfigurationError, RefusedError
+from icir_control.nodes.process.discovery import stay_on_this_machine
+from icir_control.nodes.process.run import init_ros
+from icir_control.nodes.robot import Robot
+from icir_control.nodes.transport.endpoints import JointStateSubscription
+from icir_control.nodes.transport.messages import FIELDS
+from icir_control.robot.log import Log
+from icir_control.robot.session import MotionError
+from icir_control.spatial import SE3
+
+ANSWER_TIMEOUT = 5.0
+"""[s] of wall time until a request counts as lost."""
+
+STANDSTILL = 20.0
+"""[s] of wall time without a new state, after which nobody waits any longer."""
+
+_PERIOD = 2e-3  # s between two looks at what has arrived
+_STATES = QoSProfile(depth=10_000)
+
+
+class OverRos:
+    """A `Session` over topics, services and parameters; a thread takes what arrives."""
+
+    def __init__(self, namespace: str, timeout: float, children: Children | None = None) -> None:
+        """Find the controller and read what it runs.
+
+        Args:
+            namespace: Of the nodes.
+            timeout: How long to look for them, and for a state [s of wall time].
+            children: Processes that end with this session.
+
+        Raises:
+            ConfigurationError: Nobody is there, or the URDF is not on this machine.
+        """
+        self._children = children
+        self._owns_ros = not rclpy.ok()
+        if self._owns_ros:
+            stay_on_this_machine()
+            init_ros()
+        self._node = node = rclpy.create_node('robot', namespace=namespace)
+        self._executor = SingleThreadedExecutor()
+        self._executor.add_node(node)
+        self._lock = threading.Lock()
+        self._states: JointStateSubscription | None = None
+        self._rows: list[tuple[int, Array, Array, Array]] = []
+        self._reference: PoseStamped | None = None
+        self._outcomes: list[dict[str, str]] = []
+        self._spans: list[tuple[float, str]] = []
+        self._clients: dict[str, Any] = {}
+        self._request = ''
+        self._is_open = True
+        self._thread = threading.Thread(target=self._take, daemon=True)
+        self._thread.start()
+        try:
+            self._open(timeout)
+        except BaseException:
+            self.close()
+            raise
+
+    def _open(self, timeout: float) -> None:
+        node = self._node
+        given = self._parameters(CONTROLLER, timeout)
+        robot = Robot.of(given, CONTROLLER)
+        self.arm = Arm(robot.model, given['base_frame'], given['end_effector_frame'])
+        self._urdf = robot.path.read_text()
+        self.modes = tuple(given['mode_names'])
+        self.pose_modes = tuple(given['pose_modes'])
+        self.words = f'over ROS 2, controller {node.get_namespace().rstrip("/")}/{CONTROLLER}'
+        self._publishers = {
+            'target_pose': node.create_publisher(PoseStamped, f'{CONTROLLER}/target_pose', 1),
+            'joint_trajectory': node.create_publisher(
+                JointTrajectory, f'{CONTROLLER}/joint_trajectory', 1
+            ),
+        }
+        self._wrenches = node.create_publisher(WrenchStamped, f'{BRIDGE}/external_wrench', 1)
+        node.create_subscription(PoseStamped, f'{CONTROLLER}/reference_pose', self._take_pose, 1)
+        # Volatile: what came of requests of the past does not concern us.
+        node.create_subscription(
+            DiagnosticStatus, f'{CONTROLLER}/motion_status', self._take_status, 50
+        )
+        node.create_subscription(String, f'{CONTROLLER}/select_mode', lambda _: None, 1)
+        latched = QoSProfile(depth=1, durability=rclpy.qos.DurabilityPolicy.TRANSIENT_LOCAL)
+        node.create_subscription(String, f'{CONTROLLER}/mode', self._take_mode, latched)
+        self._states = JointStateSubscription(
+            node,
+            given['state_topic'],
+            self.arm.model.joint_names,
+            FIELDS,
+            has_others=True,
+            qos=_STATES,
+        )
+        self._wait(lambda: bool(self._rows and self._spans), timeout, 'no state of the arm')
+        self._wait(lambda: self._reference is not None, timeout, 'no reference of the controller')
+
+    # --- What arrives, in the thread
+
+    def _take(self) -> None:
+        while self._is_open:
+            time.sleep(_PERIOD)
+            with suppress(rclpy.executors.ExternalShutdownException):
+                self._executor.spin_once(0.0)
+            states = self._states
+            while states is not None and states.take():
+                if self._rows and states.stamp_ns <= self._rows[-1][0]:
+                    continue
+                row = states.position.copy(), states.velocity.copy(), states.effort.copy()
+                self._rows.append((states.stamp_ns, *row))
+
+    def _take_pose(self, message: PoseStamped) -> None:
+        self._reference = message
+
+    def _take_mode(self, message: String) -> None:
+        self._spans.append((self.time if self._rows else 0.0, message.data))
+
+    def _take_status(self, message: DiagnosticStatus) -> None:
+        values = {pair.key: pair.value for pair in message.values}
+        self._outcomes.append({**values, 'words': message.message})
+
+    # --- State
+
+    @property
+    def time(self) -> float:
+        """Of the newest state [s]."""
+        return self._rows[-1][0] * 1e-9
+
+    @property
+    def mode(self) -> str:
+        """The running mode."""
+        return self._spans[-1][1]
+
+    @property
+    def state(self) -> tuple[Array, Array, Array]:
+        """Newest q, v and applied torque, each (nv,)."""
+        _, q, v, effort = self._rows[-1]
+        return q, v, effort
+
+    @property
+    def reference_pose(self) -> SE3:
+        """T_base_tool that the tool should have, by the newest message."""
+        assert self._reference is not None
+        p, o = self._reference.pose.position, self._reference.pose.orientation
+        return SE3.from_quaternion((o.x, o.y, o.z, o.w), (p.x, p.y, p.z))
+
+    @property
+    def log(self) -> Log:
+        """Every state that has arrived; the torque is that applied until the next one."""
+        rows = self._rows[:]
+        times = np.array([row[0] for row in rows]) * 1e-9
+        q, v, effort = (np.array([row[i] for row in rows]) for i in (1, 2, 3))
+        columns = {'position': q[:-1], 'velocity': v[:-1], 'torque': effort[1:]}
+        return Log(TimeSeries(times[:-1], columns), self._spans, self.arm, self._urdf)
+
+    # --- Requests
+
+    def select(self, mode: str) -> None:
+        """Switch to a configured mode."""
+        self._begin(f'mode {mode}')
+        answer = self._call(Trigger, f'{CONTROLLER}/modes/{mode}')
+        if not answer.success:
+            raise RefusedError(answer.message)
+
+    def set_target_pose(self, T_base_tool: SE3) -> None:
+        """Send the running mode to a pose."""
+        message = PoseStamped()
+        p, o = message.pose.position, message.pose.orientation
+        p.x, p.y, p.z = T_base_tool.translation.tolist()
+        o.x, o.y, o.z, o.w = T_base_tool.quaternion.tolist()
+        self._publish('target_pose', 'target pose', message)
+
+    def follow(self, waypoints: Waypoints) -> None:
+        """Go through waypoints."""
+        message = JointTrajectory(joint_names=list(waypoints.joints))
+        for i, moment in enumerate(waypoints.times):
+            point = JointTrajectoryPoint(positions=waypoints.positions[i].tolist())
+            if waypoints.velocities is not None:
+                point.velocities = waypoints.velocities[i].tolist()
+            if waypoints.accelerations is not None:
+                point.accelerations = waypoints.accelerations[i].tolist()
+            point.time_from_start = Duration(seconds=float(moment)).to_msg()
+            message.points.append(point)
+        self._publish('joint_trajectory', TRAJECTORY, message)
+
+    def run_law(self, law: type[Law], parameters: Mapping[str, Any]) -> None:
+        """Refuse: the controller is another process.
+
+        Raises:
+            RefusedError: Always.
+        """
+        raise RefusedError(
+            f'{law.__name__} would have to run in the process of the controller: use '
+            'Robot.simulate, or name it in the parameter file as my_package.my_module:MyLaw'
+        )
+
+    def push(self, link: str, wrench: ArrayLike, seconds: float) -> None:
+        """Hold a wrench (6,) at a link's origin, in its axes, and wait until it ends."""
+        self._set(BRIDGE, {'external_wrench_hold': float(seconds)})
+        message = WrenchStamped()
+        message.header.frame_id = link
+        f, t = message.wrench.force, message.wrench.torque
+        f.x, f.y, f.z, t.x, t.y, t.z = np.asarray(wrench, dtype=float).tolist()
+        self._wait(self._wrenches.get_subscription_count, ANSWER_TIMEOUT, 'nobody takes pushes')
+        self._wrenches.publish(message)
+        self.run(seconds)
+
+    def finish(self, timeout: float) -> None:
+        """Wait until the motion of the last request has arrived."""
+        end = self.time + timeout
+        request = self._request
+
+        def outcome(*kinds: str) -> dict[str, str] | None:
+            own = (one for one in self._outcomes[:] if one.get('request') == request)
+            return next((one for one in own if one.get('outcome') in kinds), None)
+
+        self._wait_moving(lambda: bool(outcome('arrived', 'aborted')) or self.time > end)
+        found = outcome('arrived', 'aborted')
+        if found is None:
+            raise MotionError(request, f'it takes longer than {timeout:g} s')
+        if found['outcome'] == 'aborted':
+            raise MotionError(request, found['words'])
+
+    def run(self, seconds: float) -> None:
+        """Let time pass."""
+        end = self.time + seconds
+        self._wait_moving(lambda: self.time >= end)
+
+    def step(self, steps: int) -> None:
+        """Refuse: time passes by itself.
+
+        Raises:
+            RefusedError: Always.
+        """
+        raise RefusedError(f'{steps} steps cannot be counted over ROS 2; use run(seconds)')
+
+    # --- Parameters
+
+    def describe(self, prefix: str) -> dict[str, str]:
+        """Return what each parameter below a name means, with its unit, by full name."""
+        names = [name for name in self._names(CONTROLLER) if name.startswith(prefix)]
+        answer = self._call(DescribeParameters, f'{CONTROLLER}/describe_parameters', names=names)
+        return {one.name: one.description for one in answer.descriptors}
+
+    def value(self, name: str) -> Any:
+        """Return a parameter."""
+        return self._values(CONTROLLER, [name])[name]
+
+    def update(self, changes: Mapping[str, Any]) -> None:
+        """Change parameters, all or none."""
+        self._set(CONTROLLER, changes)
+
+    def _names(self, node: str, timeout: float = ANSWER_TIMEOUT) -> list[str]:
+        answer = self._call(ListParameters, f'{node}/list_parameters', timeout)
+        return list(answer.result.names)
+
+    def _values(self, node: str, names: list[str]) -> dict[str, Any]:
+        answer = self._call(GetParameters, f'{node}/get_parameters', names=names)
+        values = map(parameter_value_to_python, answer.values)
+        pairs = zip(names, values, strict=True)
+        return {name: v.tolist() if isinstance(v, array) else v for name, v in pairs}
+
+    def _parameters(self, node: str, timeout: float) -> dict[str, Any]:
+        """Return all parameters of a node once they are declared."""
+        end = time.monotonic() + timeout
+        while True:
+            values = self._values(node, self._names(node, timeout))
+            if 'pose_modes' in values:
+                return {name: value for name, value in values.items() if value is not None}
+            if time.monotonic() > end:
+                raise ConfigurationError(f'the {node} does not declare its modes')
+            time.sleep(0.1)
+
+    def _set(self, node: str, changes: Mapping[str, Any]) -> None:
+        parameters = [
+            Parameter(name, value=np.asarray(value).tolist()).to_parameter_msg()
+            for name, value in changes.items()
+        ]
+        answer = self._call(SetParameters, f'{node}/set_parameters', parameters=parameters)
+        for result in answer.results:
+            if not result.successful:
+                raise ConfigurationError(result.reason)
+
+    # --- Inside
+
+    def _begin(self, request: str) -> None:
+        self._outcomes.clear()
+        self._request = request
+
+    def _publish(self, topic: str, request: str, message: Any) -> None:
+        """Publish a request and wait until it is decided."""
+        publisher = self._publishers[topic]
+        self._wait(publisher.get_subscription_count, ANSWER_TIMEOUT, f'nobody takes a {request}')
+        self._begin(request)
+        publisher.publish(message)
+
+        def decision() -> dict[str, str] | None:
+            own = (one for one in self._outcomes[:] if one.get('request') == request)
+            return next((one for one in own if one['outcome'] in ('accepted', 'refused')), None)
+
+        self._wait(lambda: bool(decision()), ANSWER_TIMEOUT, f'the {request} is not answered')
+        found = decision()
+        if found is not None and found['outcome'] == 'refused':
+            raise RefusedError(found['words'], reason=found.get('reason', 'refused'))
+
+    def _call(
+        self, kind: Any, service: str, timeout: float = ANSWER_TIMEOUT, **fields: Any
+    ) -> Any:
+        if service not in self._clients:
+            self._clients[service] = self._node.create_client(kind, service)
+        client = self._clients[service]
+        self._wait(client.service_is_ready, timeout, f'there is no {service}')
+        answer = client.call_async(kind.Request(**fields))
+        self._wait(answer.done, max(timeout, ANSWER_TIMEOUT), f'{service} does not answer')
+        return answer.result()
+
+    def _wait(self, condition: Callable[[], Any], timeout: float, otherwise: str) -> None:
+        end = time.monotonic() + timeout
+        while not condition():
+            if time.monotonic() > end:
+                raise ConfigurationError(f'{otherwise} within {timeout:g} s')
+            if self._children is not None:
+                self._children.check()
+            time.sleep(_PERIOD)
+
+    def _wait_moving(self, condition: Callable[[], bool]) -> None:
+        """Wait for as long as new states come."""
+        rows, since = len(self._rows), time.monotonic()
+        while not condition():
+            time.sleep(_PERIOD)
+            if self._children is not None:
+                self._children.check()
+            if len(self._rows) != rows:
+                rows, since = len(self._rows), time.monotonic()
+            elif time.monotonic() - since > STANDSTILL:
+                raise MotionError(self._request, f'no new state for {STANDSTILL:g} s')
+
+    def close(self) -> None:
+        """Leave the graph, and end the processes that were started."""
+        self._is_open = False
+        if threading.current_thread() is not self._thread:
+            self._thread.join(1.0)
+        with suppress(Exception):
+            self._node.destroy_node()
+        if self._children is not None:
+            self._children.stop()
+        if self._owns_ros:
+            rclpy.try_shutdown()

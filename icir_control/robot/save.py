@@ -1,0 +1,96 @@
+"""A log as a recording: an MCAP file with the topics that bridge and controller publish."""
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from geometry_msgs.msg import PoseStamped
+from rclpy.time import Time
+from sensor_msgs.msg import JointState
+from std_msgs.msg import String
+
+from icir_control.app.measurement import Array
+from icir_control.app.recording.topics import (
+    COMMANDS,
+    CURRENT_POSE,
+    DESCRIPTION,
+    JOINT_REFERENCE,
+    LATCHED,
+    MODE,
+    REFERENCE_POSE,
+    STATES,
+    TOPICS,
+)
+from icir_control.app.recording.writer import RecordingFile, encoded
+from icir_control.control import Arm
+from icir_control.spatial import SE3
+
+if TYPE_CHECKING:
+    from icir_control.robot.log import Log
+
+_POSE_PERIOD = 0.01  # s, as the controller publishes them
+
+
+def write_recording(
+    path: Path, log: 'Log', urdf: str, arm: Arm, references: Sequence[SE3]
+) -> None:
+    """Write a log; arrival in the file is simulation time, from now on.
+
+    Args:
+        path: A new file.
+        log: What has happened.
+        urdf: The robot's description.
+        arm: The arm.
+        references: T_base_tool that the tool should have, for each row; none where not known.
+
+    Raises:
+        ConfigurationError: The file exists, or cannot be written.
+    """
+    begin = time.time_ns()
+    names = list(arm.model.joint_names)
+    T_base_world = arm.T_world_base.inverse()
+    file = RecordingFile(path)
+    try:
+        for topic, kind in {**TOPICS, **LATCHED}.items():
+            file.open_topic(topic if topic.startswith('/') else f'/{topic}', kind)
+
+        def write(topic: str, moment: float, message: Any) -> None:
+            now = begin + round(moment * 1e9)
+            if hasattr(message, 'header'):
+                message.header.stamp = Time(nanoseconds=round(moment * 1e9)).to_msg()
+            file.write(f'/{topic}', encoded(message), now, now)
+
+        def joints(**values: Array) -> JointState:
+            return JointState(name=names, **{name: row.tolist() for name, row in values.items()})
+
+        write(DESCRIPTION, log.time[0] if len(log) else 0.0, String(data=urdf))
+        modes = list(log.modes)
+        applied = np.zeros(arm.nv)
+        due = -np.inf
+        for row, moment in enumerate(log.time):
+            while modes and modes[0][0] <= moment:
+                write(MODE, moment, String(data=modes.pop(0)[1]))
+            q, v, torque = log.q[row], log.v[row], log.torque[row]
+            write(STATES, moment, joints(position=q, velocity=v, effort=applied))
+            write(COMMANDS, moment, joints(effort=torque))
+            applied = torque
+            if moment >= due and references:
+                due = moment + _POSE_PERIOD * (1.0 - 1e-6)
+                write(CURRENT_POSE, moment, _pose(T_base_world @ arm.placement(q)))
+                write(REFERENCE_POSE, moment, _pose(references[row]))
+                unsaturated = log.torque_unsaturated[row]
+                q, v = log.q_reference[row], log.v_reference[row]
+                write(JOINT_REFERENCE, moment, joints(position=q, velocity=v, effort=unsaturated))
+        file.finish()
+    finally:
+        file.close()
+
+
+def _pose(placement: SE3) -> PoseStamped:
+    message = PoseStamped()
+    p, o = message.pose.position, message.pose.orientation
+    p.x, p.y, p.z = placement.translation.tolist()
+    o.x, o.y, o.z, o.w = placement.quaternion.tolist()
+    return message
