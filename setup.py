@@ -18,6 +18,7 @@ ROS = [
     'ros-std-msgs',
     'ros-std-srvs',
     'ros-trajectory-msgs',
+    'ros-visualization-msgs',
 ]
 RECORD = ['imageio-ffmpeg', 'mcap>=1.6', 'mcap-ros2-support', 'plotly']
 TEST = [

@@ -1,21 +1,12 @@
 """The markers for rviz, on a pushed arm."""
 
-from importlib.util import find_spec
-
 import numpy as np
-import pytest
 from session import Session
 from state_source import HOME
 from std_srvs.srv import Trigger
-
-IS_INSTALLED = find_spec('visualization_msgs') is not None
-if IS_INSTALLED:
-    from visualization_msgs.msg import Marker, MarkerArray
+from visualization_msgs.msg import Marker, MarkerArray
 
 
-@pytest.mark.skipif(
-    not IS_INSTALLED, reason='visualization_msgs comes with a ROS 2 installation, or by pip'
-)
 def test_a_push_is_an_arrow_and_the_way_of_the_tool_a_line(ros_graph):
     start = f'initial_configuration_deg:={np.degrees(HOME).tolist()}'
     session = Session(
