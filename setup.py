@@ -19,6 +19,7 @@ ROS = [
     'ros-std-srvs',
     'ros-trajectory-msgs',
 ]
+PANEL = ['viser>=1.1,<2', 'websockets']
 RECORD = ['imageio-ffmpeg', 'mcap>=1.6', 'mcap-ros2-support', 'plotly']
 TEST = [
     'hypothesis',
@@ -31,6 +32,7 @@ TEST = [
     'rosbags',
     'ruff',
     'scipy',
+    'selenium',
     # Builds a wheel by itself from 70.1 on; colcon uses what 80 took away.
     'setuptools>=70.1,<80',
 ]
@@ -61,7 +63,14 @@ setup(
         'typer',
         'yourdfpy>=0.0.56',
     ],
-    extras_require={'ros': ROS, 'record': RECORD, 'test': TEST, 'bench': BENCH, 'ci': CI},
+    extras_require={
+        'ros': ROS,
+        'panel': PANEL,
+        'record': RECORD,
+        'test': TEST,
+        'bench': BENCH,
+        'ci': CI,
+    },
     data_files=[
         ('share/ament_index/resource_index/packages', [f'resource/{PACKAGE}']),
         (SHARE, ['package.xml']),
@@ -76,6 +85,7 @@ setup(
             'composed = icir_control.nodes.__main__:composed',
             'controller = icir_control.nodes.__main__:controller',
             'keyboard = icir_control.nodes.__main__:keyboard',
+            'panel = icir_control.nodes.__main__:panel',
         ],
     },
 )
