@@ -20,6 +20,7 @@ ROS = [
     'ros-trajectory-msgs',
     'ros-visualization-msgs',
 ]
+PANEL = ['viser>=1.1,<2', 'websockets']
 RECORD = ['imageio-ffmpeg', 'mcap>=1.6', 'mcap-ros2-support', 'plotly']
 TEST = [
     'hypothesis',
@@ -32,6 +33,7 @@ TEST = [
     'rosbags',
     'ruff',
     'scipy',
+    'selenium',
     # Builds a wheel by itself from 70.1 on; colcon uses what 80 took away.
     'setuptools>=70.1,<80',
 ]
@@ -62,7 +64,14 @@ setup(
         'typer',
         'yourdfpy>=0.0.56',
     ],
-    extras_require={'ros': ROS, 'record': RECORD, 'test': TEST, 'bench': BENCH, 'ci': CI},
+    extras_require={
+        'ros': ROS,
+        'panel': PANEL,
+        'record': RECORD,
+        'test': TEST,
+        'bench': BENCH,
+        'ci': CI,
+    },
     data_files=[
         ('share/ament_index/resource_index/packages', [f'resource/{PACKAGE}']),
         (SHARE, ['package.xml']),
@@ -77,6 +86,7 @@ setup(
             'composed = icir_control.nodes.__main__:composed',
             'controller = icir_control.nodes.__main__:controller',
             'keyboard = icir_control.nodes.__main__:keyboard',
+            'panel = icir_control.nodes.__main__:panel',
         ],
     },
 )

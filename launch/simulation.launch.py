@@ -76,6 +76,12 @@ ARGUMENTS = [
         description='Plot height and error of the end effector in rqt',
     ),
     DeclareLaunchArgument(
+        'panel',
+        default_value='false',
+        choices=SWITCH,
+        description='Serve a page that shows and moves the arm in a browser of this machine',
+    ),
+    DeclareLaunchArgument(
         'keyboard',
         default_value='true',
         choices=SWITCH,
@@ -222,6 +228,8 @@ def start(context: LaunchContext) -> list[LaunchDescriptionEntity]:
         actions.append(
             node('rqt_gui', package='rqt_gui', name='rqt', arguments=['--perspective-file', view])
         )
+    if given['panel'] == 'true':
+        actions.append(node('panel', respawn=True, respawn_delay=1.0))
     if given['keyboard'] == 'true' and os.environ.get('DISPLAY'):
         actions.append(node('keyboard', prefix=[TERMINAL]))
     elif given['keyboard'] == 'true':

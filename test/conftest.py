@@ -30,6 +30,7 @@ WHOLE = (
     'test_controller_node',
     'test_follow_joint_trajectory',
     'test_joint_trajectory',
+    'test_panel',
     'test_transport',
 )
 LONG = (

@@ -207,7 +207,7 @@ def _import_all() -> None:
     """Import every module of the nodes, and with them the rest, and load what is compiled."""
     nodes = import_module('icir_control.nodes')
     for module in walk_packages(nodes.__path__, f'{nodes.__name__}.'):
-        if module.name.rpartition('.')[2] not in NOT_IMPORTED:
+        if '.panel.' not in module.name and module.name.rpartition('.')[2] not in NOT_IMPORTED:
             import_module(module.name)
     ClosedLoop().controller.warm_up()
 

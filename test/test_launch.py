@@ -75,7 +75,7 @@ def prefix(tmp_path):
         (index / 'icir_control').touch()
         nodes = folder / 'lib/icir_control'
         nodes.mkdir(parents=True)
-        for name in ('composed', 'mujoco_bridge', 'controller', 'keyboard'):
+        for name in ('composed', 'mujoco_bridge', 'controller', 'keyboard', 'panel'):
             (nodes / name).symlink_to(Path(sys.executable).parent / name)
     if not is_installed('robot_state_publisher'):
         (index / 'robot_state_publisher').touch()

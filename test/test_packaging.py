@@ -38,7 +38,7 @@ PYPI_NAMES = {
 # A tool of the tests whose rosdep key is not python3- and its name.
 TEST_KEYS = {'ruff': 'python3-ruff-pip'}
 # Tools that `colcon test` does without: no rosdep key, many tests at a time, wheels.
-NOT_NEEDED = {'import-linter', 'pytest-xdist', 'rosbags', 'setuptools'}
+NOT_NEEDED = {'import-linter', 'pytest-xdist', 'rosbags', 'selenium', 'setuptools'}
 # Libraries that come with one that is declared: the first is compiled with the second.
 CARRIED_BY = {
     'builtin_interfaces': 'std_msgs',
@@ -52,6 +52,8 @@ NO_KEY = {'quadprog'}
 OPTIONAL = {'control_msgs', 'pandas', 'simulation_interfaces', 'visualization_msgs'}
 # Of the extra `record`, which has no rosdep keys: who records without it is told what to install.
 RECORD = {'imageio_ffmpeg', 'mcap', 'mcap_ros2', 'plotly'}
+# Of the extra `panel`, likewise.
+PANEL = {'viser', 'websockets'}
 
 
 def setup_answers(*options):
@@ -108,7 +110,7 @@ def test_every_imported_library_is_declared_for_rosdep():
     declared = {element.text for element in MANIFEST.findall('exec_depend')}
     imported = imported_libraries(ROOT / 'icir_control') | imported_libraries(ROOT / 'launch')
     needed = {ROSDEP_KEYS.get(name, name) for name in imported - NO_KEY}
-    assert needed <= declared | RECORD
+    assert needed <= declared | RECORD | PANEL
 
 
 def test_every_imported_library_is_declared_for_pip():
@@ -149,6 +151,7 @@ def test_every_executable_can_be_imported():
         'icir_control',
         'keyboard',
         'mujoco_bridge',
+        'panel',
     }
     assert all(callable(entry.load()) for entry in ours)
 

@@ -22,7 +22,10 @@ app = typer.Typer(
 )
 
 
-Viewer = StrEnum('Viewer', ('NONE', 'WINDOW', 'AUTO'))
+Viewer = StrEnum('Viewer', ('NONE', 'WINDOW', 'BROWSER', 'AUTO'))
+PANEL_HOST = typer.Option(
+    help='Address at which the page is served; one that other machines reach brings a token.'
+)
 Acceptance = StrEnum('Acceptance', ('NONE', 'SHORT', 'FULL'))
 
 
@@ -68,7 +71,11 @@ def sim(
         float | None,
         _of_file('Effort limit of joints to which the URDF gives none, or 0 [N m or N].'),
     ] = None,
-    viewer: Annotated[Viewer | None, _of_file("MuJoCo's window.")] = None,
+    viewer: Annotated[
+        Viewer | None,
+        _of_file("MuJoCo's window; a page in the browser; the first that there can be."),
+    ] = None,
+    panel_host: Annotated[str, PANEL_HOST] = '127.0.0.1',
     real_time_factor: Annotated[
         float | None, _of_file('Simulated seconds per second; 0: as fast as possible.')
     ] = None,
@@ -103,12 +110,25 @@ def sim(
             default_effort=default_effort,
         ),
         viewer=viewer.value if viewer else None,
+        panel_host=panel_host,
         real_time_factor=real_time_factor,
         free_run=free_run,
         composed=composed,
         verbose=verbose,
         record=record,
     )
+
+
+@app.command('panel')
+def panel_command(panel_host: Annotated[str, PANEL_HOST] = '127.0.0.1') -> None:
+    """Show the arm on a page in the browser, and serve what is done there, until a signal."""
+    from icir_control.app.panel import ARGUMENTS, require_panel
+    from icir_control.nodes.__main__ import panel
+    from icir_control.nodes.process.discovery import stay_on_this_machine
+
+    require_panel()
+    stay_on_this_machine()
+    raise typer.Exit(panel(['panel', *ARGUMENTS, f'host:={panel_host}']))
 
 
 @app.command('record')

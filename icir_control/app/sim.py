@@ -4,12 +4,13 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, nullcontext, suppress
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from icir_control.app import recording
+from icir_control.app.panel import PanelProcess, chosen_viewer
 from icir_control.app.processes import (
     BRIDGE,
     CONTROLLER,
@@ -34,6 +35,7 @@ def simulate(
     robot: Robot,
     *,
     viewer: str | None = None,
+    panel_host: str = '127.0.0.1',
     real_time_factor: float | None = None,
     free_run: bool = False,
     composed: bool = False,
@@ -44,7 +46,8 @@ def simulate(
 
     Args:
         robot: The arm.
-        viewer: `none`, `window` or `auto`; None leaves it to the parameter file.
+        viewer: `none`, `window`, `browser` or `auto`; None leaves it to the parameter file.
+        panel_host: Address at which the page for the browser is served.
         real_time_factor: Simulated seconds per second; None leaves it to the parameter file.
         free_run: Whether the simulation runs on although no command answers its state.
         composed: Whether bridge and controller share one process, for batch work.
@@ -55,7 +58,11 @@ def simulate(
         ChildEndedError: Bridge or controller ended by itself, or the recorder could not start.
     """
     parameters: dict[str, object] = {}
-    if viewer is not None:
+    viewer = chosen_viewer(viewer, robot)
+    in_browser = viewer == 'browser'
+    if in_browser:
+        parameters['viewer'] = 'none'
+    elif viewer is not None:
         parameters['viewer'] = viewer
     if real_time_factor is not None:
         parameters['real_time_factor'] = float(real_time_factor)
@@ -71,12 +78,15 @@ def simulate(
         StopRequest() as stop,
         _recorder(record, print_line) as wait_for_recorder,
         Children(print_line) as children,
+        closing(PanelProcess(panel_host, print_line)) if in_browser else nullcontext() as panel,
     ):
         # From now on a signal is only noted: an exception raised from it could be lost, and the
         # two processes would stay.
         stop.defer()
 
         def is_wanted() -> bool:
+            if panel is not None:
+                panel.update()
             return not stop and children.all_run()
 
         bridge_arguments = ros_arguments(BRIDGE, robot, parameters)

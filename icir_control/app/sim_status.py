@@ -8,16 +8,14 @@ import numpy as np
 from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import PoseStamped, TwistStamped
 from rclpy.node import Node
-from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
-from rclpy.serialization import deserialize_message
+from rclpy.qos import DurabilityPolicy, QoSProfile
 from rich.text import Text
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
 from icir_control.app.processes import CONTROLLER
-from icir_control.nodes.transport.endpoints import NotExecuted
+from icir_control.nodes.transport.newest import NEWEST, Newest
 
-_NEWEST = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
 _LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 _AT_REST: Final = 1e-6  # rad/s or m/s
 _REFUSAL_SHOWN = 4.0  # s of wall time
@@ -35,13 +33,13 @@ class SimStatus:
             urdf: Of the robot, as text; its effort limits are read.
         """
         self._topics = {
-            topic: _Newest(node, kind, f'{CONTROLLER}/{topic}', qos)
+            topic: Newest(node, kind, f'{CONTROLLER}/{topic}', qos)
             for topic, kind, qos in (
                 ('mode', String, _LATCHED),
                 ('motion_status', DiagnosticStatus, _LATCHED),
-                ('current_pose', PoseStamped, _NEWEST),
-                ('tool_error', TwistStamped, _NEWEST),
-                ('joint_reference', JointState, _NEWEST),
+                ('current_pose', PoseStamped, NEWEST),
+                ('tool_error', TwistStamped, NEWEST),
+                ('joint_reference', JointState, NEWEST),
             )
         }
         self._limits = _effort_limits(urdf)
@@ -106,27 +104,3 @@ def _effort_limits(urdf: str) -> dict[str | None, float]:
         }
     except (ElementTree.ParseError, ValueError):  # the nodes say what is wrong with it
         return {}
-
-
-class _Newest:
-    """The newest message of a topic, taken from the middleware when somebody asks.
-
-    Attributes:
-        is_new: Whether the last call of `message` has found another one.
-    """
-
-    def __init__(self, node: Node, kind: Any, topic: str, qos: QoSProfile) -> None:
-        subscription: Any = node.create_subscription(
-            kind, topic, lambda _: None, qos, callback_group=NotExecuted(), raw=True
-        )
-        self._kind, self._take = kind, subscription.handle.take_message
-        self._message: Any = None
-        self.is_new = False
-
-    def message(self) -> Any:
-        """Return the newest message; None before the first one."""
-        taken = self._take(self._kind, True)
-        self.is_new = taken is not None
-        if taken is not None:
-            self._message = deserialize_message(taken[0], self._kind)
-        return self._message

@@ -10,6 +10,7 @@ NODES = {
     'controller': ('controller', 'icir_control.nodes.controller.node:ControllerNode'),
     'composed': ('composed', 'icir_control.nodes.composed:ComposedNodes'),
     'keyboard': ('keyboard', 'icir_control.nodes.keyboard.keyboard:KeyboardNode'),
+    'panel': ('panel', 'icir_control.nodes.panel.node:PanelNode'),
 }
 """What each calls itself in an error message, and its class."""
 
@@ -31,7 +32,7 @@ def run(node: str, arguments: Sequence[str] | None = None) -> int:
     return run_node(*NODES[node], sys.argv if arguments is None else arguments)
 
 
-bridge, controller, composed, keyboard = (partial(run, node) for node in NODES)
+bridge, controller, composed, keyboard, panel = (partial(run, node) for node in NODES)
 
 if __name__ == '__main__':
     sys.exit(run(sys.argv.pop(1)))

@@ -53,7 +53,7 @@ def converted(path: Path) -> tuple[str, bytes, str]:
     for kept in cache.glob(f'{digest}.*'):
         _, colour, suffix = kept.name.split('.')
         return f'.{suffix}', kept.read_bytes(), colour.replace('_', ' ').replace('p', '.')
-    mesh, colour = _read(path)
+    mesh, colour = read_mesh(path)
     suffix = '.stl' if len(mesh.faces) <= _LARGEST_STL else '.obj'
     exported = mesh.export(file_type=suffix[1:])
     data = exported if isinstance(exported, bytes) else exported.encode()
@@ -68,8 +68,12 @@ def converted(path: Path) -> tuple[str, bytes, str]:
     return suffix, data, colour
 
 
-def _read(path: Path) -> tuple[Any, str]:
-    """Return a mesh in metres, all parts in one, and the colour of its largest part."""
+def read_mesh(path: Path) -> tuple[Any, str]:
+    """Return a mesh in metres, all parts in one, and the colour of its largest part.
+
+    Raises:
+        ValueError: It cannot be read.
+    """
     import trimesh  # late: it takes 0.7 s
 
     formats = sorted(trimesh.available_formats())

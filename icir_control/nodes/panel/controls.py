@@ -1,0 +1,127 @@
+"""Modes, speed and time: what runs, and the buttons that change it."""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import viser
+from diagnostic_msgs.msg import DiagnosticStatus
+from std_srvs.srv import SetBool, Trigger
+
+from icir_control.nodes.panel.parameters import Later, ParameterInput, when_changed
+from icir_control.nodes.panel.remote import RemoteNode
+
+_RUNNING = 'green'
+_MARKUP = re.compile(r'([\\`*_{}\[\]<>#|~])')
+
+
+class ControlsTab:
+    """What nodes and arm do, the last answer, modes, and time.
+
+    Attributes:
+        mode: The running mode; empty where none is known.
+    """
+
+    def __init__(
+        self, server: viser.ViserServer, controller: RemoteNode, bridge: RemoteNode, later: Later
+    ) -> None:
+        """Show it.
+
+        Args:
+            server: Shows it.
+            controller: Whose modes are shown.
+            bridge: Whose time is shown.
+            later: See `Later`.
+        """
+        gui = server.gui
+        self.mode = ''
+        self._controller, self._bridge = controller, bridge
+        self._state = gui.add_markdown('')
+        self._answer = gui.add_markdown('')
+        self._buttons: dict[str, Any] = {}
+        with gui.add_folder('Mode'):
+            for mode in controller.values.get('mode_names', []):
+                key = controller.values.get(f'modes.{mode}.key', '')
+                self._buttons[mode] = gui.add_button(mode, hint=f'key {key}')
+                when_changed(self._buttons[mode], later, self._selection_of(mode))
+        self._inputs = [
+            ParameterInput(gui, remote, name, later, self.say)
+            for remote, name in ((controller, 'speed_scale'), (bridge, 'real_time_factor'))
+            if name in remote.values and name in remote.descriptors
+        ]
+        with gui.add_folder('Time'):
+            self._pause = gui.add_button('pause')
+            self._step = gui.add_button('step', hint='one control period', disabled=True)
+            reset = gui.add_button('reset', hint='to the initial configuration')
+        self._is_paused = False
+        when_changed(self._pause, later, self._toggle_pause)
+        when_changed(self._step, later, lambda: self._ask(Trigger, 'step'))
+        when_changed(reset, later, lambda: self._ask(Trigger, 'reset'))
+
+    def say(self, text: str) -> None:
+        """Show a sentence, such as why something was refused."""
+        self._answer.content = _plain(text)
+
+    def take_outcome(self, status: DiagnosticStatus) -> None:
+        """Show what has become of a request."""
+        values = {pair.key: pair.value for pair in status.values}
+        request, outcome = values.get('request', ''), values.get('outcome', '')
+        reason = f': {status.message}' if outcome in ('refused', 'aborted') else ''
+        self.say(f'{request} {outcome}{reason}')
+
+    def update(self, mode: str, factor: float) -> None:
+        """Show the present state.
+
+        Args:
+            mode: That runs.
+            factor: Simulated seconds per second.
+        """
+        self.mode = mode
+        for name, button in self._buttons.items():
+            color = _RUNNING if name == mode and self._controller.is_alive else None
+            if button.color != color:
+                button.color = color
+        is_paused = self._bridge.is_alive and self._bridge.status.message == 'paused'
+        if is_paused != self._is_paused:
+            self._is_paused = is_paused
+            self._pause.label = 'go on' if is_paused else 'pause'
+            self._step.disabled = not is_paused
+        words = [f'**{_plain(mode) or "no mode"}**, {factor:.2f} x real time']
+        for remote in (self._bridge, self._controller):
+            if not remote.values:
+                continue  # there has been none
+            if not remote.is_alive:
+                words.append(f'**{_plain(remote.name)} is dead**')
+            elif remote.status.level != DiagnosticStatus.OK:
+                words.append(_plain(remote.status.message))
+        content = '  \n'.join(words)
+        if content != self._state.content:
+            self._state.content = content
+        for one in self._inputs:
+            one.update()
+
+    def _selection_of(self, mode: str) -> Callable[[], None]:
+        def take(answer: Any) -> None:
+            if answer is None:
+                self.say(f'mode {mode}: the {self._controller.name} does not answer')
+            elif not answer.success:
+                self.say(f'mode {mode} refused: {answer.message}')
+
+        return lambda: self._controller.ask(Trigger, f'modes/{mode}', take)
+
+    def _toggle_pause(self) -> None:
+        self._ask(SetBool, 'pause', data=not self._is_paused)
+
+    def _ask(self, kind: Any, service: str, **fields: Any) -> None:
+        def take(answer: Any) -> None:
+            lost = f'the {self._bridge.name} does not answer'
+            self.say(f'{service}: {answer.message if answer else lost}')
+            if answer and answer.success and service == 'pause':
+                self._bridge.status.message = answer.message
+
+        self._bridge.ask(kind, service, take, **fields)
+
+
+def _plain(text: str) -> str:
+    """Return a text as Markdown shows it as it is."""
+    return _MARKUP.sub(r'\\\1', text)

@@ -1,0 +1,155 @@
+"""The panel as a node: it serves the page, and lets it act in the node's own thread."""
+
+import os
+import queue
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from rcl_interfaces.msg import ParameterEvent
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.qos import DurabilityPolicy, QoSProfile
+from std_msgs.msg import String
+
+from icir_control.errors import IcirError
+from icir_control.nodes.panel.page import Inputs, Page, Robot
+from icir_control.nodes.panel.remote import RemoteNode
+from icir_control.nodes.panel.server import open_server
+from icir_control.nodes.parameters import Parameters
+from icir_control.nodes.process.run import join_graph
+from icir_control.nodes.process.stop_request import StopRequest
+from icir_control.parameter import Parameter
+
+HOST = Parameter(
+    'host',
+    'string',
+    '127.0.0.1',
+    description='address at which the page is served; another than that of this machine brings a '
+    'token, which is part of the address that is printed',
+    running=False,
+)
+PORT = Parameter(
+    'port',
+    'int',
+    8080,
+    description='TCP port of the page, or where it is in use one of the next',
+    lower=0,
+    upper=65535,
+    running=False,
+)
+
+_NICENESS = 10  # bridge and controller come first
+_PERIOD = 0.04  # s between two pictures
+_CALLBACKS = 8  # of ROS between two pictures
+_LATCHED = QoSProfile(depth=20, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+
+
+class PanelNode:
+    """Serves the page; it talks to the other nodes as any program would."""
+
+    def __init__(self) -> None:
+        """Join the graph, and open the page.
+
+        Raises:
+            IcirError: A parameter is not valid, or the page cannot be served.
+        """
+        os.nice(_NICENESS)
+        self.node = join_graph('panel')
+        parameters = Parameters(self.node)
+        given = parameters.values({})
+        values = {one.name: one.check(given.get(one.name), 0) for one in (HOST, PORT)}
+        parameters.declare({one.name: one for one in (HOST, PORT)}, values.__getitem__, 0)
+        self._server, self._url = open_server(values[HOST.name], values[PORT.name])
+        self._server.gui.configure_theme(show_logo=False, show_share_button=False)
+        self._server.gui.add_markdown('waiting for bridge and controller')
+        self._actions: queue.SimpleQueue[Callable[[], object]] = queue.SimpleQueue()
+        self._executor = SingleThreadedExecutor()
+        self._executor.add_node(self.node)
+        self._bridge = RemoteNode(self.node, 'mujoco_bridge', 'joint_states', self._renew)
+        self._controller = RemoteNode(self.node, 'controller', 'controller/mode', self._renew)
+        self._inputs = Inputs(self.node)
+        self._subscribe()
+        self._description = ''
+        self._page: Page | None = None
+        self._is_stale = False
+
+    def _subscribe(self) -> None:
+        create: Any = self.node.create_subscription
+        create(String, 'controller/mode', self._inputs.take_mode, _LATCHED)
+        create(DiagnosticStatus, 'controller/motion_status', self._take_outcome, _LATCHED)
+        create(DiagnosticArray, '/diagnostics', self._take_diagnostics, 10)
+        create(ParameterEvent, '/parameter_events', self._take_event, 100)
+        create(String, 'robot_description', self._take_description, _LATCHED)
+
+    def run(self, stop: StopRequest) -> None:
+        """Run until asked to stop; see `NodeProcess`."""
+        stop.defer()
+        self.node.get_logger().info(f'the page is at {self._url}')
+        due = time.monotonic()
+        while not stop:
+            self._act(due)
+            due = max(due + _PERIOD, time.monotonic())
+            for _ in range(_CALLBACKS):
+                self._executor.spin_once(0.0)
+            for remote in (self._bridge, self._controller):
+                remote.update()
+            if self._is_stale and (self._controller.values or self._bridge.values):
+                self._build()
+            if self._page is not None:
+                self._page.update(self._inputs)
+
+    def close(self) -> None:
+        """Close the page, and leave the graph."""
+        if self._page is not None:
+            self._page.close()
+        self._server.stop()
+        self._executor.shutdown()
+        self.node.destroy_node()
+
+    def _act(self, until: float) -> None:
+        """Do what pages ask for, as it comes, until a time."""
+        with suppress(queue.Empty):
+            while True:
+                action = self._actions.get(timeout=max(until - time.monotonic(), 0.0))
+                try:
+                    action()
+                except Exception as error:  # a page may send anything
+                    self.node.get_logger().error(f'a request of a page failed: {error!r}')
+
+    def _renew(self) -> None:
+        self._is_stale = True
+
+    def _build(self) -> None:
+        """Build the page anew: a node has started, and may be another one than before."""
+        self._is_stale = False
+        remotes = [one for one in (self._controller, self._bridge) if one.values]
+        try:
+            robot = Robot.of(remotes[0], self._description)
+            if self._page is not None:
+                self._page.close()
+            self._server.gui.reset()
+            self._server.scene.reset()
+            self._page = Page(
+                self._server, self.node, robot, self._controller, self._bridge, self._actions.put
+            )
+        except (IcirError, OSError) as error:
+            self.node.get_logger().error(f'the arm cannot be shown: {error}')
+
+    def _take_outcome(self, status: DiagnosticStatus) -> None:
+        if self._page is not None:
+            self._page.controls.take_outcome(status)
+
+    def _take_diagnostics(self, message: DiagnosticArray) -> None:
+        for status in message.status:
+            self._controller.take_diagnostics(status)
+            self._bridge.take_diagnostics(status)
+
+    def _take_event(self, event: ParameterEvent) -> None:
+        self._controller.take_event(event)
+        self._bridge.take_event(event)
+
+    def _take_description(self, message: String) -> None:
+        self._is_stale = message.data != self._description
+        self._description = message.data

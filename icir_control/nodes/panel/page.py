@@ -1,0 +1,222 @@
+"""The page of one robot: it is built when the nodes are known, and shows their newest messages."""
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import viser
+from geometry_msgs.msg import PoseStamped, TwistStamped
+from rclpy.node import Node
+from sensor_msgs.msg import JointState
+from std_msgs.msg import String
+
+from icir_control.dynamics import KinematicTree, Model, load_urdf, root_link, tip_link
+from icir_control.errors import ConfigurationError
+from icir_control.nodes.panel.controls import ControlsTab
+from icir_control.nodes.panel.parameters import Later, ParametersTab
+from icir_control.nodes.panel.plots import PlotsTab
+from icir_control.nodes.panel.remote import RemoteNode
+from icir_control.nodes.panel.scene import Scene
+from icir_control.nodes.panel.shapes import Shape, shapes_of
+from icir_control.nodes.panel.touch import TouchTab
+from icir_control.nodes.robot import positions_of
+from icir_control.nodes.transport.newest import Newest
+from icir_control.share import find_model_file
+from icir_control.spatial import SE3
+from icir_control.spatial.arrays import Array
+
+_PACE_SPAN = 1.0  # s of wall time over which the pace is measured
+_FRESH = 0.5  # s of simulation time for which an error is shown
+
+
+class Inputs:
+    """The topics that come often, of which the newest message is read.
+
+    Attributes:
+        mode: The running mode, which whoever subscribes to it sets.
+    """
+
+    def __init__(self, node: Node) -> None:
+        """Subscribe.
+
+        Args:
+            node: The node to subscribe through.
+        """
+        self.mode = ''
+        self.states = Newest(node, JointState, 'joint_states')
+        self.reference = Newest(node, JointState, 'controller/joint_reference')
+        self.joint_error = Newest(node, JointState, 'controller/tracking_error')
+        self.tool_error = Newest(node, TwistStamped, 'controller/tool_error')
+        self.pose = Newest(node, PoseStamped, 'controller/reference_pose')
+
+    def take_mode(self, message: String) -> None:
+        """Take the running mode."""
+        self.mode = message.data
+
+
+@dataclass(frozen=True)
+class Robot:
+    """What the page shows.
+
+    Attributes:
+        model: The arm; joints beyond it are held.
+        shapes: Of its links.
+        base: Name of the base frame.
+        tool: Name of the end effector's frame.
+    """
+
+    model: Model
+    shapes: list[Shape]
+    base: str
+    tool: str
+
+    @classmethod
+    def of(cls, remote: RemoteNode, description: str) -> 'Robot':
+        """Return the robot that a node's parameters name.
+
+        Args:
+            remote: The controller or the bridge.
+            description: URDF of the topic `robot_description`; empty where nobody publishes it,
+                and the file is read that the node has read.
+
+        Raises:
+            IcirError: There is no such file here, or the description is not valid.
+        """
+        values = remote.values
+        try:
+            path = find_model_file(values['model'])
+            description = description or path.read_text()
+        except ConfigurationError:
+            if not description:
+                raise
+            path = Path()
+        base, tool = values.get('base_frame') or '', values.get('end_effector_frame') or ''
+        locked = positions_of(values.get('locked_joints') or [])
+        tree = KinematicTree(description)
+        chain = tree.chain(base, tool, locked, whole_tree=bool(values.get('whole_tree')))
+        model = load_urdf(description, locked=chain.held)
+        return cls(
+            model,
+            shapes_of(description, path.parent),
+            base or root_link(model),
+            chain.end_effector_frame or tip_link(model),
+        )
+
+
+class Page:
+    """Scene and tabs.
+
+    Attributes:
+        controls: Its first tab.
+    """
+
+    def __init__(
+        self,
+        server: viser.ViserServer,
+        node: Node,
+        robot: Robot,
+        controller: RemoteNode,
+        bridge: RemoteNode,
+        later: Later,
+    ) -> None:
+        """Show everything.
+
+        Args:
+            server: Shows it.
+            node: Publishes what pages ask for.
+            robot: The arm.
+            controller: The node that is asked for modes.
+            bridge: The node that is asked for time.
+            later: See `Later`.
+        """
+        gui = server.gui
+        self._model, self._bridge = robot.model, bridge
+        self._scene = Scene(server, robot.model, robot.shapes, robot.base, robot.tool)
+        tabs = gui.add_tab_group()
+        with tabs.add_tab('Run'):
+            self.controls = ControlsTab(server, controller, bridge, later)
+        with tabs.add_tab('Touch'):
+            self._touch = TouchTab(server, node, robot.model, self._scene, later)
+        with tabs.add_tab('Plots'):
+            self._plots = PlotsTab(gui, robot.model.joint_names)
+        with tabs.add_tab('Parameters'):
+            remotes = [one for one in (controller, bridge) if one.values]
+            self._parameters = ParametersTab(gui, remotes, later, self.controls.say)
+        self._pace_from = time.monotonic(), 0.0
+        self._pace = 0.0
+
+    def update(self, inputs: Inputs) -> None:
+        """Show the newest messages."""
+        states = inputs.states.message()
+        if states is None:
+            self.controls.update(inputs.mode, 0.0)
+            return
+        q = self._numbers(states, states.position)
+        torque = self._numbers(states, states.effort)
+        limit = self._model.effort_limit
+        shares = np.where(limit > 0.0, torque / np.maximum(limit, 1e-9), 0.0)
+        self._measure_pace(_seconds(states))
+        reference, velocity, pose = self._show(inputs, q, shares, _seconds(states))
+        self.controls.update(inputs.mode, self._pace)
+        self._touch.update(inputs.mode, pose, reference, velocity)
+        self._plots.update(*self._errors(inputs), shares, np.array([self._pace, self._age()]))
+        self._parameters.update()
+
+    def close(self) -> None:
+        """Let go of the arm."""
+        self._touch.close()
+
+    def _show(
+        self, inputs: Inputs, q: Array, shares: Array, time: float
+    ) -> tuple[Array, Array, PoseStamped | None]:
+        """Draw arm and ghost; return position, velocity and pose of the reference."""
+        self._scene.show(q, shares)
+        message, pose = inputs.reference.message(), inputs.pose.message()
+        if message is None or pose is None:
+            return q, np.zeros(q.size), pose
+        reference = self._numbers(message, message.position)
+        velocity = self._numbers(message, message.velocity)
+        # Both are newest, and not of one moment.
+        moment = reference + velocity * (time - _seconds(message))
+        self._scene.show_reference(q, moment, _placement(pose))
+        return reference, velocity, pose
+
+    def _errors(self, inputs: Inputs) -> tuple[Array, Array]:
+        """Return the newest errors: of the joints, and the distance of the tool."""
+        joints, tool = inputs.joint_error.message(), inputs.tool_error.message()
+        error = np.full(self._model.nv, np.nan)
+        if inputs.joint_error.is_new:
+            error = self._numbers(joints, joints.position)
+        distance = np.nan
+        if inputs.tool_error.is_new:
+            way = tool.twist.linear
+            distance = float(np.linalg.norm([way.x, way.y, way.z]))
+        return error, np.array([distance])
+
+    def _age(self) -> float:
+        """Return the greatest age of a command in the last second [steps]."""
+        values = {pair.key: pair.value for pair in self._bridge.status.values}
+        return float(values.get('command_age_max_steps', np.nan))
+
+    def _numbers(self, message: JointState, values: Any) -> Array:
+        """Return values of joints, which come in any order, in that of the model; (nv,)."""
+        by_name = dict(zip(message.name, values, strict=False))
+        return np.array([by_name.get(name, 0.0) for name in self._model.joint_names])
+
+    def _measure_pace(self, simulated: float) -> None:
+        now = time.monotonic()
+        elapsed = now - self._pace_from[0]
+        if elapsed >= _PACE_SPAN:
+            self._pace = (simulated - self._pace_from[1]) / elapsed if self._pace_from[1] else 0.0
+            self._pace_from = now, simulated
+
+
+def _placement(message: PoseStamped) -> SE3:
+    p, r = message.pose.position, message.pose.orientation
+    return SE3.from_quaternion((r.x, r.y, r.z, r.w), (p.x, p.y, p.z))
+
+
+def _seconds(message: Any) -> float:
+    return float(message.header.stamp.sec + message.header.stamp.nanosec * 1e-9)

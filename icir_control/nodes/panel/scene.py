@@ -1,0 +1,199 @@
+"""The arm in three dimensions: where it is, a ghost where it should be, trail, force, camera."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import viser
+
+from icir_control.dynamics import Model, forward_kinematics, frame_placement
+from icir_control.dynamics.inverse_kinematics import solution_from
+from icir_control.dynamics.joints import FrameType
+from icir_control.nodes.panel.shapes import Shape
+from icir_control.spatial import SE3
+from icir_control.spatial.arrays import Array
+
+APART = 2e-3
+"""Between arm and reference, from which a ghost can be seen [rad or m]."""
+
+BASE = '/base'
+"""Name of the base frame in the scene."""
+
+_GHOST, _GHOST_OPACITY = (0.1, 0.75, 0.3), 0.4
+_HOT = np.array([0.95, 0.1, 0.05])  # of a joint whose torque is at its limit
+_SHADES = 10  # a colour changes in so many steps
+_TRAIL, _TRAIL_STEP = 300, 2e-3  # lines; m from one to the next
+_METRES_PER_NEWTON = 0.01
+_FIELD_OF_VIEW = np.radians(45.0)
+_SAMPLES = 200  # configurations that tell how far the arm reaches
+
+
+class Scene:
+    """Everything that is drawn."""
+
+    def __init__(
+        self,
+        server: viser.ViserServer,
+        model: Model,
+        shapes: Sequence[Shape],
+        base: str,
+        tool: str,
+    ) -> None:
+        """Draw the arm at its neutral configuration.
+
+        Args:
+            server: Shows it.
+            model: The arm.
+            shapes: What it looks like.
+            base: Name of the base frame.
+            tool: Name of the end effector's frame.
+        """
+        self._model, self._data, self._tool = model, model.create_data(), tool
+        scene = server.scene
+        scene.set_up_direction('+z')
+        scene.configure_default_lights(cast_shadow=False)  # half of the time to draw
+        self._arm = _Robot(server, '/arm', model, shapes)
+        self._ghost = _Robot(server, '/ghost', model, shapes, ghost=True)
+        forward_kinematics(model, self._data, model.neutral())
+        self.T_world_base = frame_placement(model, self._data, base)
+        wxyz, position = _pose(self.T_world_base)
+        scene.add_frame(BASE, axes_length=0.1, axes_radius=0.003, wxyz=wxyz, position=position)
+        self._trail = scene.add_line_segments(
+            '/trail', np.zeros((_TRAIL, 2, 3), np.float32), (240, 160, 30), thickness=0.003
+        )
+        self._force = scene.add_line_segments(
+            '/force', np.zeros((1, 2, 3), np.float32), (230, 50, 30), thickness=0.012
+        )
+        self._trail_end: Array | None = None
+        self._look(server)
+
+    def _look(self, server: viser.ViserServer) -> None:
+        """Let the camera see all that the links can reach."""
+        rng = np.random.default_rng(0)
+        points = []
+        for _ in range(_SAMPLES):
+            forward_kinematics(self._model, self._data, self._model.random_configuration(rng))
+            points += [self.placement(f.name).translation for f in self._model.frames]
+        lower, upper = np.min(points, axis=0), np.max(points, axis=0)
+        centre, radius = 0.5 * (lower + upper), 0.5 * float(np.linalg.norm(upper - lower))
+        server.scene.add_grid('/floor', 8.0 * radius, 8.0 * radius)
+        camera = server.initial_camera
+        camera.fov = _FIELD_OF_VIEW
+        camera.look_at = centre
+        way = np.array([0.85, -0.6, 0.35]) * 0.8
+        camera.position = centre + way * radius / np.sin(0.5 * _FIELD_OF_VIEW)
+
+    def placement(self, frame: str) -> SE3:
+        """Return where a frame is in the world at the configuration that is shown."""
+        return frame_placement(self._model, self._data, frame)
+
+    def show(self, position: Array, shares: Array) -> None:
+        """Draw the arm.
+
+        Args:
+            position: (nv,) [rad or m].
+            shares: (nv,) torque, of its limit.
+        """
+        forward_kinematics(self._model, self._data, position)
+        self._arm.place(position)
+        self._arm.colour(shares)
+        point = self.placement(self._tool).translation
+        if self._trail_end is None:
+            self._trail_end = point
+            self._trail.points = np.tile(point.astype(np.float32), (_TRAIL, 2, 1))
+        elif np.linalg.norm(point - self._trail_end) > _TRAIL_STEP:
+            line = np.array([[self._trail_end, point]], np.float32)
+            self._trail.points = np.concatenate([self._trail.points[1:], line])
+            self._trail_end = point
+
+    def show_reference(self, position: Array, reference: Array, tool: SE3 | None) -> None:
+        """Draw the ghost where it is apart from the arm.
+
+        Args:
+            position: (nv,) of the arm [rad or m].
+            reference: (nv,) where the joints should be; as `position` in a mode that leaves them
+                free.
+            tool: Where the tool should be, in the base frame.
+        """
+        if np.abs(reference - position).max() <= APART and tool is not None:
+            T_world_tool = self.T_world_base @ tool
+            way = T_world_tool.translation - self.placement(self._tool).translation
+            if np.linalg.norm(way) > APART:
+                data = self._model.create_data()
+                found = solution_from(self._model, data, self._tool, T_world_tool, position)
+                reference = position if found is None else found
+        is_apart = bool(np.abs(reference - position).max() > APART)
+        if is_apart:
+            self._ghost.place(reference)
+        self._ghost.frame.visible = is_apart
+
+    def show_force(self, link: str, force: Array) -> None:
+        """Draw a force that acts on a link's origin; of zero nothing can be seen.
+
+        Args:
+            link: Its name.
+            force: (3,) in the link's axes [N].
+        """
+        placement = self.placement(link)
+        tip = placement.act(_METRES_PER_NEWTON * force)
+        self._force.points = np.array([[placement.translation, tip]], np.float32)
+
+
+class _Robot:
+    """The shapes of all links, below one node of the scene."""
+
+    def __init__(
+        self,
+        server: viser.ViserServer,
+        name: str,
+        model: Model,
+        shapes: Sequence[Shape],
+        *,
+        ghost: bool = False,
+    ) -> None:
+        self._model, self._data = model, model.create_data()
+        self.frame = server.scene.add_frame(name, show_axes=False, visible=not ghost)
+        links = {
+            frame.name: i for i, frame in enumerate(model.frames) if frame.type is FrameType.BODY
+        }
+        if ghost:  # what never moves would cover the arm
+            shapes = [shape for shape in shapes if model.frames[links[shape.link]].parent != 0]
+        self._frames = {
+            links[link]: server.scene.add_frame(f'{name}/{link}', show_axes=False)
+            for link in {shape.link: None for shape in shapes}
+        }
+        self._meshes = []
+        for i, shape in enumerate(shapes):
+            mesh = server.scene.add_mesh_simple(
+                f'{name}/{shape.link}/{i}',
+                shape.vertices,
+                shape.faces,
+                color=_GHOST if ghost else shape.colour,
+                opacity=_GHOST_OPACITY if ghost else None,
+            )
+            joint = model.joints[model.frames[links[shape.link]].parent]
+            self._meshes.append((mesh, np.array(shape.colour), joint))
+        self._shades: dict[int, int] = {}
+        self.place(model.neutral())
+
+    def place(self, position: Array) -> None:
+        """Move all links to a configuration."""
+        forward_kinematics(self._model, self._data, position)
+        for link, node in self._frames.items():
+            node.wxyz, node.position = _pose(frame_placement(self._model, self._data, link))
+
+    def colour(self, shares: Array) -> None:
+        """Colour each link by the share that the torque of its joint has of the limit."""
+        for i, (mesh, own, joint) in enumerate(self._meshes):
+            own_shares = shares[joint.index_v : joint.index_v + joint.nv]
+            share = np.abs(own_shares).max(initial=0.0)
+            shade = round(_SHADES * min(float(share), 1.0))
+            if self._shades.get(i, 0) != shade:
+                self._shades[i] = shade
+                red = shade / _SHADES
+                mesh.color = tuple((1.0 - red) * own + red * _HOT)
+
+
+def _pose(placement: SE3) -> tuple[Array, Array]:
+    """Return a placement as viser has it: quaternion (w, x, y, z), and position [m]."""
+    x, y, z, w = placement.quaternion
+    return np.array([w, x, y, z]), placement.translation

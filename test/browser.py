@@ -1,0 +1,127 @@
+"""A headless Chromium that opens the panel's page, and reads and touches it as a user would."""
+
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from io import BytesIO
+from pathlib import Path
+
+import numpy as np
+import pytest
+from wall_time import Stopwatch
+
+PATIENCE = 60.0  # s
+# The button or tab of a name that can be seen.
+_FIND = """return [...document.querySelectorAll('button, [role=tab], [role=button]')].find(
+  e => e.innerText.trim() === arguments[0] && e.offsetParent !== null && !e.disabled)"""
+# The field beside a label that can be seen; of a slider that for its number.
+_FIELD = """const input = 'input[type=text], textarea';
+let e = [...document.querySelectorAll('label')].find(
+  e => e.textContent.trim() === arguments[0] && e.offsetParent !== null);
+while (e && !e.querySelector(input)) e = e.parentElement;
+return e && e.querySelector(input)"""
+PROGRAMS = {'chromium': ('chromium', 'chromium-browser'), 'chromedriver': ('chromedriver',)}
+
+
+def _program(name: str) -> str:
+    found = next(filter(None, map(shutil.which, PROGRAMS[name])), None)
+    if found is None:
+        pytest.skip(f'there is no {name}; on Debian: apt install chromium chromium-driver')
+    return found
+
+
+class Browser:
+    """One window of Chromium."""
+
+    def __init__(self, driver) -> None:
+        self.driver = driver
+
+    def open(self, address: str) -> None:
+        self.driver.get(address)
+
+    def wait(self, condition, what: str = ''):
+        """Wait until a condition holds; its result."""
+        from selenium.common.exceptions import WebDriverException
+
+        watch = Stopwatch()
+        while True:
+            try:
+                if result := condition():
+                    return result
+            except WebDriverException as error:
+                what = f'{what} ({error.msg})'
+            assert not watch.is_over(PATIENCE), f'not on the page: {what}\n{self.text[:2000]}'
+
+    @property
+    def text(self) -> str:
+        """All that can be read."""
+        return self.driver.execute_script('return document.body.innerText')
+
+    def wait_for(self, words: str) -> None:
+        self.wait(lambda: words in self.text, words)
+
+    def press(self, name: str) -> None:
+        """Press a button or a tab."""
+        element = self.wait(lambda: self.driver.execute_script(_FIND, name), f'button {name}')
+        element.click()
+
+    def color_of(self, name: str) -> str:
+        """The colour of a button."""
+        return self.driver.execute_script(
+            f'function find() {{ {_FIND} }}'
+            'return getComputedStyle(find(arguments[0])).backgroundColor',
+            name,
+        )
+
+    def type_into(self, label: str, text: str) -> None:
+        """Type into the field beside a label, and leave it."""
+        from selenium.webdriver.common.keys import Keys
+
+        field = self.wait(lambda: self.driver.execute_script(_FIELD, label), f'field {label}')
+        field.send_keys(Keys.CONTROL, 'a')
+        field.send_keys(text, Keys.ENTER)
+
+    def picture(self, path: Path | None = None) -> np.ndarray:
+        """What is seen, as (height, width, 3)."""
+        from PIL import Image
+
+        data = self.driver.get_screenshot_as_png()
+        if path is not None:
+            Path(path).write_bytes(data)
+        return np.asarray(Image.open(BytesIO(data)).convert('RGB')).astype(int)
+
+
+@contextmanager
+def chromium(*, scale: float = 0.5, downloads: Path | None = None) -> Iterator:
+    """Start a browser; skip where there is none."""
+    binary, driver = _program('chromium'), _program('chromedriver')
+    selenium = pytest.importorskip('selenium', reason='selenium is not installed')
+    assert selenium
+    from selenium import webdriver
+    from selenium.webdriver.chrome.service import Service
+
+    options = webdriver.ChromeOptions()
+    options.binary_location = binary
+    for argument in (
+        '--headless=new',
+        '--no-sandbox',
+        '--use-angle=swiftshader',
+        '--enable-unsafe-swiftshader',
+        '--disable-dev-shm-usage',
+        '--window-size=1000,800',
+        f'--force-device-scale-factor={scale}',  # a quarter of the pixels to draw
+    ):
+        options.add_argument(argument)
+    if downloads is not None:
+        options.add_experimental_option('prefs', {'download.default_directory': str(downloads)})
+    # At the lowest priority: drawing without a graphics card would take both processors.
+    with tempfile.TemporaryDirectory() as folder:
+        gentle = Path(folder) / 'chromedriver'
+        gentle.write_text(f'#!/bin/sh\nexec nice -n 19 {driver} "$@"\n')
+        gentle.chmod(0o755)
+        started = webdriver.Chrome(options, Service(str(gentle)))
+    try:
+        yield Browser(started)
+    finally:
+        started.quit()
