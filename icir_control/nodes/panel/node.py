@@ -58,7 +58,7 @@ class PanelNode:
         os.nice(_NICENESS)
         self.node = join_graph('panel')
         parameters = Parameters(self.node)
-        given = parameters.values({})
+        given = parameters.given
         values = {one.name: one.check(given.get(one.name), 0) for one in (HOST, PORT)}
         parameters.declare({one.name: one for one in (HOST, PORT)}, values.__getitem__, 0)
         self._server, self._url = open_server(values[HOST.name], values[PORT.name])
