@@ -85,6 +85,30 @@ def test_a_robot_starts_next_to_zero_where_it_does_not_touch_itself():
     np.testing.assert_array_equal(three_links(-0.05).position, start)
 
 
+LIMIT = '<limit lower="-3" upper="3" effort="3" velocity="1"/>'
+HEAVY = (  # 9.81 N m at zero, where the rod is level
+    link('arm', 2.0, com='0.5 0 0'),
+    joint('spin', 'revolute', 'base', 'arm', '0 0 2', '0 1 0', LIMIT),
+)
+
+
+def test_a_robot_starts_where_its_motors_hold_its_weight():
+    world = spinning(*HEAVY)
+    assert abs(world.bias(world.position, np.zeros(1))[0]) < 0.8 * 3.0
+    assert world.notes[0].startswith(
+        'spin cannot hold the weight, which takes 9.81 of 3 N m or N, in the initial'
+    )
+    world.step(world.bias(world.position, np.zeros(1)))
+    assert abs(state(world)[1][0]) < 1e-12
+
+
+def test_a_start_that_is_given_is_taken_and_what_is_wrong_with_it_said():
+    world = spinning(*HEAVY, initial_configuration=[0.1])
+    np.testing.assert_array_equal(world.position, [0.1])
+    assert 'spin cannot hold the weight' in world.notes[0]
+    assert 'no other start is taken' in world.notes[0]
+
+
 def test_links_that_overlap_whatever_the_joints_do_do_not_collide():
     world = three_links(-0.05, 0.1)
     np.testing.assert_array_equal(world.position, np.zeros(3))
