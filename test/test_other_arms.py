@@ -63,7 +63,8 @@ HAND = DATA / 'arm_with_hand.urdf'
 
 def test_an_arm_within_a_robot_runs_by_its_urdf_alone(ros_graph):
     """Fingers and a camera are held, limits of effort that the URDF lacks are given."""
-    options = ['--model', str(HAND), '--viewer', 'none', '--real-time-factor', '0']
+    options = ['--model', 'package://data/arm_with_hand.urdf', '--package-dir', str(DATA.parent)]
+    options += ['--viewer', 'none', '--real-time-factor', '0']
     refused = ros_graph.run([*ICIR_CONTROL, 'sim', *options, '--lock', 'pan=0.5'], terminal=True)
     refused.wait_for('gives swivel, shoulder an effort of 0.*--default-effort')
     assert refused.wait(20.0) != 0

@@ -60,6 +60,12 @@ def sim(
     ] = '',
     base_frame: Annotated[str, _of_file('The link that poses are told in.')] = '',
     end_effector_frame: Annotated[str, _of_file('The frame that acts.')] = '',
+    package_dir: Annotated[
+        list[Path] | None,
+        _of_file(
+            'Folder of a package, or of packages, for package:// in the URDF; several times.'
+        ),
+    ] = None,
     lock: Annotated[
         list[str] | None,
         _of_file('A joint to hold, and where [rad or m]: finger_joint1=0.02; several times.'),
@@ -97,6 +103,7 @@ def sim(
             robot,
             model=model,
             params_file=params_file,
+            package_dirs=package_dir or (),
             base_frame=base_frame,
             end_effector_frame=end_effector_frame,
             locked_joints=lock,

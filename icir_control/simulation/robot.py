@@ -3,6 +3,7 @@
 import os
 from collections.abc import Mapping, Sequence
 from functools import partial
+from pathlib import Path
 
 import mujoco
 import numpy as np
@@ -118,6 +119,7 @@ class SimulatedRobot:
         plant: Plant | None = None,
         locked: Mapping[str, float] | None = None,
         default_effort: float | None = None,
+        package_dirs: Sequence[str | Path] = (),
     ) -> None:
         """Build the robot.
 
@@ -131,6 +133,7 @@ class SimulatedRobot:
             plant: How the robot departs from its URDF; by default not at all.
             locked: Joints that do not move, and where they are held [rad or m].
             default_effort: Limit of joints to which the URDF gives none, or 0 [N m or N].
+            package_dirs: Folders that are packages or hold packages, for meshes.
 
         Raises:
             ModelError: The URDF cannot be simulated.
@@ -141,7 +144,13 @@ class SimulatedRobot:
         self.timestep_ns = _nanoseconds(timestep)
         self.joint_names = tuple(joint_names)
         self.end_effector_frame = end_effector_frame
-        read = partial(read_urdf, urdf, held=locked, default_effort=default_effort)
+        read = partial(
+            read_urdf,
+            urdf,
+            held=locked,
+            default_effort=default_effort,
+            package_dirs=package_dirs,
+        )
         spec, description = build_scene(
             read, joint_names=self.joint_names, timestep=self.timestep_ns * 1e-9
         )
