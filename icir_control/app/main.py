@@ -74,6 +74,10 @@ def sim(
         float | None,
         _of_file('Effort limit of joints to which the URDF gives none, or 0 [N m or N].'),
     ] = None,
+    repair: Annotated[
+        bool,
+        typer.Option('--repair', help='Replace an inertia that no body has by the nearest one.'),
+    ] = False,
     viewer: Annotated[Viewer | None, _of_file("MuJoCo's window.")] = None,
     real_time_factor: Annotated[
         float | None, _of_file('Simulated seconds per second; 0: as fast as possible.')
@@ -108,6 +112,7 @@ def sim(
             end_effector_frame=end_effector_frame,
             locked_joints=lock,
             default_effort=default_effort,
+            repair=repair or None,
         ),
         viewer=viewer.value if viewer else None,
         real_time_factor=real_time_factor,

@@ -44,6 +44,13 @@ DEFAULT_EFFORT = Parameter(
     lower=0.0,
     running=False,
 )
+REPAIR = Parameter(
+    'repair',
+    'bool',
+    False,
+    description='whether an inertia that no body has is replaced by the nearest possible one',
+    running=False,
+)
 WHOLE_TREE = Parameter(
     'whole_tree',
     'bool',
@@ -52,7 +59,7 @@ WHOLE_TREE = Parameter(
     'end effector, such as those of a hand',
     running=False,
 )
-ROBOT = {one.name: one for one in (MODEL, PACKAGE_DIRS, LOCKED, DEFAULT_EFFORT, WHOLE_TREE)}
+ROBOT = {one.name: one for one in (MODEL, PACKAGE_DIRS, LOCKED, DEFAULT_EFFORT, REPAIR, WHOLE_TREE)}
 """The parameters that both nodes have, and that tell which arm runs."""
 
 
@@ -147,6 +154,7 @@ def robot_options(given: Mapping[str, Any], held: Mapping[str, float]) -> dict[s
         'locked': held,
         'default_effort': given.get(DEFAULT_EFFORT.name) or None,
         'package_dirs': given.get(PACKAGE_DIRS.name) or (),
+        'repair': bool(given.get(REPAIR.name)),
     }
 
 

@@ -120,6 +120,7 @@ class SimulatedRobot:
         locked: Mapping[str, float] | None = None,
         default_effort: float | None = None,
         package_dirs: Sequence[str | Path] = (),
+        repair: bool = False,
     ) -> None:
         """Build the robot.
 
@@ -134,6 +135,7 @@ class SimulatedRobot:
             locked: Joints that do not move, and where they are held [rad or m].
             default_effort: Limit of joints to which the URDF gives none, or 0 [N m or N].
             package_dirs: Folders that are packages or hold packages, for meshes.
+            repair: Whether an inertia that no body has is replaced by the nearest possible one.
 
         Raises:
             ModelError: The URDF cannot be simulated.
@@ -152,7 +154,10 @@ class SimulatedRobot:
             package_dirs=package_dirs,
         )
         spec, description = build_scene(
-            read, joint_names=self.joint_names, timestep=self.timestep_ns * 1e-9
+            read,
+            joint_names=self.joint_names,
+            timestep=self.timestep_ns * 1e-9,
+            repair=repair,
         )
         if end_effector_frame not in description.links:
             raise UnknownNameError('end-effector frame', end_effector_frame, description.links)
