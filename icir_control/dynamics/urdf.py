@@ -230,9 +230,9 @@ def _position_limits(joint: Any) -> tuple[float | None, float | None]:
     if joint.type not in ('revolute', 'prismatic'):
         return None, None
     limit = joint.limit
-    if limit is None or (limit.lower is None and limit.upper is None):
-        # To the letter it would be locked at 0, which nobody means.
-        _log.warning('%s joint %r has no position limits', joint.type, joint.name)
+    if limit is None or not (limit.lower or limit.upper):
+        # To the letter it would be locked at 0, which nobody means: MuJoCo, too, has it free.
+        _log.warning('%s joint %r has no position limits, or 0 for both', joint.type, joint.name)
         return None, None
     return limit.lower or 0.0, limit.upper or 0.0
 

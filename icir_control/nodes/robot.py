@@ -59,7 +59,9 @@ WHOLE_TREE = Parameter(
     'end effector, such as those of a hand',
     running=False,
 )
-ROBOT = {one.name: one for one in (MODEL, PACKAGE_DIRS, LOCKED, DEFAULT_EFFORT, REPAIR, WHOLE_TREE)}
+ROBOT = {
+    one.name: one for one in (MODEL, PACKAGE_DIRS, LOCKED, DEFAULT_EFFORT, REPAIR, WHOLE_TREE)
+}
 """The parameters that both nodes have, and that tell which arm runs."""
 
 

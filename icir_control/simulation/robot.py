@@ -129,8 +129,9 @@ class SimulatedRobot:
             joint_names: All moving joints but those that are locked, in the order of every array.
             end_effector_frame: The link of the tool.
             timestep: Length of a step [s], a whole number of nanoseconds.
-            initial_configuration: (nv,) [rad or m]; by default zero, or the limit next to it, or
-                the nearest posture found in which no links touch and the motors hold the weight.
+            initial_configuration: (nv,) [rad or m]; by default zero, or next to it within
+                limits, or the nearest posture found in which no links touch and the motors hold
+                the weight.
             plant: How the robot departs from its URDF; by default not at all.
             locked: Joints that do not move, and where they are held [rad or m].
             default_effort: Limit of joints to which the URDF gives none, or 0 [N m or N].
