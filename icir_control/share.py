@@ -2,6 +2,7 @@
 
 import os
 import sys
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -39,25 +40,38 @@ def _candidate_directories() -> list[Path]:
     return places
 
 
-def package_folders(package: str) -> list[Path]:
-    """Return where the files of a package may be: its share folders in the ament index.
+def package_folders(
+    package: str, package_dirs: Sequence[str | Path] = (), beside: Path | None = None
+) -> list[Path]:
+    """Return where the files of a package may be, the likeliest first.
 
-    Our own package is found without a ROS installation, too.
+    They are looked for above a file that names the package, in folders that are given, and in the
+    ament index. What is given, or lies above, may be the package itself whatever its name: a copy
+    may have another one. Our own package is found without a ROS installation, too.
+
+    Args:
+        package: Its name.
+        package_dirs: Folders that are packages or hold packages.
+        beside: Folder of the file that names the package.
     """
+    above = [beside, *beside.parents] if beside else []
+    given = [package_dirs] if isinstance(package_dirs, str | os.PathLike) else package_dirs
+    places = [*above, *(Path(folder).expanduser() for folder in given)]
     prefixes = os.environ.get('AMENT_PREFIX_PATH', '').split(os.pathsep)
-    folders = [Path(prefix) / 'share' / package for prefix in prefixes if prefix]
+    shares = [Path(prefix) / 'share' / package for prefix in prefixes if prefix]
     if package == PACKAGE:
         with suppress(UnknownNameError):
-            folders.insert(0, share_directory())
-    return folders
+            shares.insert(0, share_directory())
+    return [*(place / package for place in places), *places, *shares]
 
 
-def find_model_file(model: str) -> Path:
+def find_model_file(model: str, package_dirs: Sequence[str | Path] = ()) -> Path:
     """Return the file that a path or a `package://` URI names; see `package_folders`.
 
     Args:
         model: A path, absolute or relative to the working directory, or
             `package://<package>/<path inside its share directory>`.
+        package_dirs: Folders that are packages or hold packages.
 
     Raises:
         ConfigurationError: There is no such package or file.
@@ -65,7 +79,8 @@ def find_model_file(model: str) -> Path:
     paths = [Path(model).expanduser()]
     if model.startswith(SCHEME):
         package, _, inside = model.removeprefix(SCHEME).partition('/')
-        paths = [folder / inside for folder in package_folders(package) if folder.is_dir()]
+        folders = package_folders(package, package_dirs)
+        paths = [folder / inside for folder in folders if folder.is_dir()]
         if not paths:
             raise ConfigurationError(
                 f'model = {model!r} is not valid; the package {package!r} is not installed'

@@ -146,11 +146,11 @@ class Trial:
             if key == '1':
                 self._sim.wait_for('joint 1 is ')
                 continue
-            self._observer.spin_until(lambda n=answered: len(self._answers) > n or self._over)
+            self._observer.spin_until(lambda n=answered: self._decided(n) or self._over)
             if self._over:
                 self.outcome.faults.append(f'{what}: the session ended')
                 return False
-            answer = self._answers[-1]
+            answer = self._decided(answered)[0]
             if answer.message != 'accepted':
                 self.outcome.faults.append(f'{what} refused: {answer.message}')
                 return False
@@ -189,6 +189,11 @@ class Trial:
         self._observer.spin_until(lambda: max(self._poses, default=0) > now or self._over)
         return self._poses[max(self._poses)]
 
+    def _decided(self, first: int) -> list[DiagnosticStatus]:
+        """Return the answers to requests, from a number on; the ends of motions are none."""
+        answers = self._answers[first:]
+        return [one for one in answers if _outcome(one) in ('accepted', 'refused')]
+
     @property
     def _over(self) -> bool:
         return not self._sim.running
@@ -200,6 +205,10 @@ class Trial:
     @property
     def _rests(self) -> bool:
         return float(np.abs(self._states.message.velocity).max()) < STILL
+
+
+def _outcome(status: DiagnosticStatus) -> str:
+    return next(value.value for value in status.values if value.key == 'outcome')
 
 
 def _cause(output: str) -> str:

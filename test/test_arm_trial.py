@@ -6,8 +6,7 @@ import pytest
 from arm_trial import EXAMPLES, PIXELS, ROBOTS, Trial, pixels
 
 KNOWN = {
-    'baxter': 'the way home meets its own body',
-    'pr2': 'starts at the limit of its wrist',
+    'pr2': 'its own body is in the way home',
 }
 """Where something is left to do, and what."""
 

@@ -8,7 +8,7 @@ import pytest
 from icir_control.control import Controller, ControllerConfig
 from icir_control.control.arm import WELL_CONDITIONED, Arm
 from icir_control.control.position_first import position_first
-from icir_control.dynamics import KinematicTree, load_urdf
+from icir_control.dynamics import KinematicTree, gravity_torque, load_urdf
 from icir_control.errors import OutOfReachError
 from icir_control.nodes.robot import shipped_parameters
 from icir_control.parameter import replaced
@@ -17,9 +17,9 @@ from icir_control.spatial import SE3, exp3, log3
 HAND = Path(__file__).resolve().parent / 'data' / 'arm_with_hand.urdf'
 
 
-def arm_without(*locked):
+def arm_without(*locked, effort=80.0):
     chain = KinematicTree(HAND).chain(end_effector_frame='hand', locked=dict.fromkeys(locked, 0.2))
-    return Arm(load_urdf(HAND, locked=chain.held, default_effort=80.0), 'floor', 'hand')
+    return Arm(load_urdf(HAND, locked=chain.held, default_effort=effort), 'floor', 'hand')
 
 
 LESS = [
@@ -44,6 +44,15 @@ def test_home_is_no_singularity_where_the_middle_of_the_limits_is_one(locked):
     assert (arm.model.lower_position_limit < q).all()
     assert (q < arm.model.upper_position_limit).all()
     np.testing.assert_array_equal(q, arm_without(*locked).rest_posture)
+
+
+def test_home_is_where_the_motors_hold_the_weight():
+    """The shoulder's motor is weak: where 80 N m are enough for any posture, 3 N m are not."""
+    weights = []
+    for effort in (80.0, 3.0):
+        arm = arm_without(effort=effort)
+        weights.append(gravity_torque(arm.model, arm.model.create_data(), arm.rest_posture)[1])
+    assert abs(weights[0]) > 3.0 > abs(weights[1])
 
 
 @pytest.mark.parametrize('locked', LESS)

@@ -17,6 +17,7 @@ from icir_control.dynamics import (
 from icir_control.errors import InvalidValueError, ModelError, ModelMismatchError, UnknownNameError
 from icir_control.nodes.bridge.self_check import check_model
 from icir_control.simulation import World
+from icir_control.spatial.inertia import nearest_moments
 
 DATA = Path(__file__).resolve().parent / 'data'
 HAND = DATA / 'arm_with_hand.urdf'
@@ -136,3 +137,36 @@ def test_a_velocity_limit_of_zero_is_none(caplog):
     assert limits['elbow'] == np.inf
     assert limits['roll'] == 3.0
     assert "'elbow' has a velocity limit of 0" in caplog.text
+
+
+POSSIBLE, IMPOSSIBLE = 'iyy="0.04" izz="0.005"', 'iyy="0.01" izz="0.1"'
+WRONG = HAND.read_text().replace(POSSIBLE, IMPOSSIBLE)
+
+
+def test_an_inertia_that_no_body_has_is_refused_or_repaired(caplog):
+    with pytest.raises(ModelError, match=r"'shoulder' moves .*0.01, 0.04, 0.1 .*--repair"):
+        load_urdf(WRONG)
+    options = {
+        'default_effort': 30.0,
+        'repair': True,
+        'locked': {'pan': 0.3, 'finger_1': 0.02, 'finger_2': 0.0},
+    }
+    model = load_urdf(WRONG, **options)
+    assert 'repaired to 0.035, 0.065, 0.1 kg m^2' in caplog.text
+    world = {'joint_names': model.joint_names, 'end_effector_frame': 'hand'}
+    check_model(model, World(WRONG, **world, **options))
+    with pytest.raises(ModelError, match='negative, or larger'):
+        World(WRONG, **world, **{**options, 'repair': False})
+
+
+@pytest.mark.parametrize('seed', range(20))
+def test_the_repaired_inertia_is_the_nearest_that_a_body_can_have(seed):
+    """Nearest in second moments of mass, of which any that are positive are some body's."""
+    rng = np.random.default_rng(seed)
+    wrong, half_trace = rng.uniform(-1.0, 1.0, 3), 0.5
+    spread = half_trace * wrong.sum() - wrong
+    nearest = nearest_moments(wrong)
+    found = half_trace * nearest.sum() - nearest
+    assert found.min() >= -1e-15
+    for other in np.maximum(found + rng.uniform(-0.1, 0.1, (200, 3)), 0.0):
+        assert np.linalg.norm(found - spread) <= np.linalg.norm(other - spread) + 1e-12

@@ -244,9 +244,11 @@ def test_names_may_be_shared_between_joints_and_links():
     assert model.frame_id('base', FrameType.JOINT) == 2
 
 
-def test_missing_limits_mean_none(caplog):
+@pytest.mark.parametrize('limit', ['', '<limit lower="0" upper="0" effort="0" velocity="0"/>'])
+def test_missing_limits_mean_none(caplog, limit):
+    """Some exporters write 0 for each."""
     with caplog.at_level(logging.WARNING):
-        joint = load_urdf(with_change(LIMIT, '')).joints[1]
+        joint = load_urdf(with_change(LIMIT, limit), default_effort=np.inf).joints[1]
     assert "'hinge' has no position limits" in caplog.text
     assert (joint.lower, joint.upper, joint.velocity, joint.effort) == (
         -np.inf, np.inf, np.inf, np.inf,

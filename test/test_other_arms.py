@@ -61,17 +61,21 @@ def test_the_command_line_runs_seven_joints(ros_graph):
 HAND = DATA / 'arm_with_hand.urdf'
 
 
-def test_an_arm_within_a_robot_runs_by_its_urdf_alone(ros_graph):
+def test_an_arm_within_a_robot_runs_by_its_urdf_alone(ros_graph, tmp_path):
     """Fingers and a camera are held, limits of effort that the URDF lacks are given."""
-    options = ['--model', str(HAND), '--viewer', 'none', '--real-time-factor', '0']
+    text = HAND.read_text().replace('iyy="0.04" izz="0.005"', 'iyy="0.01" izz="0.1"')
+    (tmp_path / 'impossible.urdf').write_text(text)
+    options = ['--model', 'package://arms/impossible.urdf', '--package-dir', str(tmp_path)]
+    options += ['--viewer', 'none', '--real-time-factor', '0']
     refused = ros_graph.run([*ICIR_CONTROL, 'sim', *options, '--lock', 'pan=0.5'], terminal=True)
     refused.wait_for('gives swivel, shoulder an effort of 0.*--default-effort')
     assert refused.wait(20.0) != 0
     sim = ros_graph.run(
         [*ICIR_CONTROL, 'sim', *options, '--lock', 'pan=0.5', '--lock', 'finger_1=0.02']
-        + ['--default-effort', '80', '--base-frame', 'stand'],
+        + ['--default-effort', '80', '--base-frame', 'stand', '--repair'],
         terminal=True,
     )
+    sim.wait_for("'shoulder' moves .*: repaired to 0.035, 0.065, 0.1 kg m")
     sim.wait_for('held, because .*pan=0.5, finger_1=0.02, finger_2=-0.1')
     sim.wait_for(r'(?s)home +joint.*q +quit')
     observer = ros_graph.observer()

@@ -234,6 +234,7 @@ def test_the_model_is_found_by_path_and_by_package(tmp_path):
     path.write_text('<robot/>')
     assert find_model_file(str(path)) == path
     assert find_model_file('package://icir_control/urdf/gen3_6dof.urdf').is_file()
+    assert find_model_file('package://arms/arm.urdf', [str(tmp_path)]) == path
     with pytest.raises(ConfigurationError, match=r'model = .*nowhere.urdf.*there is no file'):
         find_model_file(str(tmp_path / 'nowhere.urdf'))
     with pytest.raises(ConfigurationError, match="the package 'no_such_arm' is not installed"):

@@ -85,6 +85,30 @@ def test_a_robot_starts_next_to_zero_where_it_does_not_touch_itself():
     np.testing.assert_array_equal(three_links(-0.05).position, start)
 
 
+LIMIT = '<limit lower="-3" upper="3" effort="3" velocity="1"/>'
+HEAVY = (  # 9.81 N m at zero, where the rod is level
+    link('arm', 2.0, com='0.5 0 0'),
+    joint('spin', 'revolute', 'base', 'arm', '0 0 2', '0 1 0', LIMIT),
+)
+
+
+def test_a_robot_starts_where_its_motors_hold_its_weight():
+    world = spinning(*HEAVY)
+    assert abs(world.bias(world.position, np.zeros(1))[0]) < 0.8 * 3.0
+    assert world.notes[0].startswith(
+        'spin cannot hold the weight, which takes 9.81 of 3 N m or N, in the initial'
+    )
+    world.step(world.bias(world.position, np.zeros(1)))
+    assert abs(state(world)[1][0]) < 1e-12
+
+
+def test_a_start_that_is_given_is_taken_and_what_is_wrong_with_it_said():
+    world = spinning(*HEAVY, initial_configuration=[0.1])
+    np.testing.assert_array_equal(world.position, [0.1])
+    assert 'spin cannot hold the weight' in world.notes[0]
+    assert 'no other start is taken' in world.notes[0]
+
+
 def test_links_that_overlap_whatever_the_joints_do_do_not_collide():
     world = three_links(-0.05, 0.1)
     np.testing.assert_array_equal(world.position, np.zeros(3))
@@ -176,11 +200,11 @@ def mesh(kind, uri, scale='1 1 1'):
     return f'<{kind}><geometry><mesh filename="{uri}" scale="{scale}"/></geometry></{kind}>'
 
 
-def meshed(tmp_path, *shapes):
+def meshed(tmp_path, *shapes, **options):
     path = tmp_path / 'robot.urdf'
     spin = joint('spin', 'continuous', 'base', 'arm', '0 0 1')
     path.write_text(robot(link('arm', shape=''.join(shapes)), spin))
-    return World(path, joint_names=('spin',), end_effector_frame='arm')
+    return World(path, joint_names=('spin',), end_effector_frame='arm', **options)
 
 
 def test_meshes_are_found_beside_the_file_and_in_packages(tmp_path, monkeypatch):
@@ -215,6 +239,20 @@ def test_the_package_of_a_mesh_is_found_above_the_urdf(tmp_path, monkeypatch, fo
     )
     assert world.left_out == ()
     assert len(geoms_of(world, 'arm')) == 1
+
+
+@pytest.mark.parametrize('given', ['.', 'parts', 'parts-main'])
+def test_the_package_of_a_mesh_is_found_where_it_is_said(tmp_path, monkeypatch, given):
+    """In a folder that holds it, or is it."""
+    monkeypatch.delenv('AMENT_PREFIX_PATH', raising=False)
+    package = tmp_path / 'elsewhere' / ('parts' if given == '.' else given)
+    for folder in (package, tmp_path / 'mine'):
+        folder.mkdir(parents=True)
+    (package / 'part.stl').write_bytes(tetrahedron())
+    visual = mesh('visual', 'package://parts/part.stl')
+    assert len(meshed(tmp_path / 'mine', visual).left_out) == 1
+    options = {'package_dirs': [str(tmp_path / 'elsewhere' / given)]}
+    assert meshed(tmp_path / 'mine', visual, **options).left_out == ()
 
 
 @pytest.mark.parametrize('suffix', ['dae', 'ply', 'glb', 'off'])
@@ -252,7 +290,10 @@ def test_a_collada_file_in_millimetres_is_brought_to_metres(tmp_path, monkeypatc
 @pytest.mark.parametrize(
     ('uri', 'reason'),
     [
-        ('package://parts/meshes/part.stl', 'no such file, neither above the URDF nor on AMENT_'),
+        (
+            'package://parts/meshes/part.stl',
+            'no such file above the URDF, in a --package-dir, or on',
+        ),
         ('broken.dae', 'XML Parsing Error'),
         ('part.xyzzy', 'no mesh format that is known; valid: '),
         ('lost.stl', 'no such file'),

@@ -283,8 +283,9 @@ def test_reset_refuses_a_velocity_that_is_none_and_leaves_the_world(velocity):
         np.testing.assert_array_equal(one, other)
 
 
-def test_a_default_outside_the_limits_moves_to_the_nearest():
-    assert state(tree())[0].tolist() == [0.1, 0.0, 0.0]
+def test_a_default_outside_the_limits_moves_to_the_nearest_inside_them():
+    """At a limit itself, which is 0.1 m here, it would be pushed away."""
+    assert state(tree())[0].tolist() == pytest.approx([0.21, 0.0, 0.0])
 
 
 # --- the oracle

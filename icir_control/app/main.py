@@ -63,6 +63,12 @@ def sim(
     ] = '',
     base_frame: Annotated[str, _of_file('The link that poses are told in.')] = '',
     end_effector_frame: Annotated[str, _of_file('The frame that acts.')] = '',
+    package_dir: Annotated[
+        list[Path] | None,
+        _of_file(
+            'Folder of a package, or of packages, for package:// in the URDF; several times.'
+        ),
+    ] = None,
     lock: Annotated[
         list[str] | None,
         _of_file('A joint to hold, and where [rad or m]: finger_joint1=0.02; several times.'),
@@ -76,6 +82,10 @@ def sim(
         _of_file("MuJoCo's window; a page in the browser; the first that there can be."),
     ] = None,
     panel_host: Annotated[str, PANEL_HOST] = '127.0.0.1',
+    repair: Annotated[
+        bool,
+        typer.Option('--repair', help='Replace an inertia that no body has by the nearest one.'),
+    ] = False,
     real_time_factor: Annotated[
         float | None, _of_file('Simulated seconds per second; 0: as fast as possible.')
     ] = None,
@@ -104,10 +114,12 @@ def sim(
             robot,
             model=model,
             params_file=params_file,
+            package_dirs=package_dir or (),
             base_frame=base_frame,
             end_effector_frame=end_effector_frame,
             locked_joints=lock,
             default_effort=default_effort,
+            repair=repair or None,
         ),
         viewer=viewer.value if viewer else None,
         panel_host=panel_host,

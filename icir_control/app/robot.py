@@ -1,6 +1,6 @@
 """Which arm runs: its URDF and its parameters, from what ships and what the user names."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -30,12 +30,14 @@ class Robot:
 
     Attributes:
         model: Path or `package://` URI of its URDF.
+        model_file: The URDF.
         params_file: Parameter file of both nodes.
         overrides_model: Whether `model` has to be handed to the nodes beside the file.
         options: Parameters of both nodes that stand above the file, by name.
     """
 
     model: str
+    model_file: Path
     params_file: Path
     overrides_model: bool
     options: Mapping[str, object]
@@ -47,6 +49,7 @@ class Robot:
         *,
         model: str = '',
         params_file: str = '',
+        package_dirs: Sequence[str | Path] = (),
         **options: object,
     ) -> Self:
         """Choose an arm; what is left empty is the robot's own.
@@ -58,6 +61,7 @@ class Robot:
             name: A robot that ships with the package.
             model: Path or `package://` URI of another URDF.
             params_file: Path of another parameter file.
+            package_dirs: Folders that are packages or hold packages, for `package://`.
             options: Other parameters of both nodes; those that are empty or None are left out.
 
         Raises:
@@ -69,13 +73,22 @@ class Robot:
             raise UnknownNameError('robot', name, names)
         own_file = share_directory() / 'config' / f'{ANY_ARM if model else name}.yaml'
         path = Path(params_file).expanduser().absolute() if params_file else own_file
-        in_file = str(_parameters_in(path, _BRIDGE).get('model') or '')
-        chosen = model or in_file or f'package://{PACKAGE}/urdf/{name}.urdf'
+        in_file = _parameters_in(path, _BRIDGE)
+        chosen = (
+            model or str(in_file.get('model') or '') or f'package://{PACKAGE}/urdf/{name}.urdf'
+        )
         if '://' not in chosen:
             chosen = str(Path(chosen).expanduser().absolute())
-        find_model_file(chosen)
-        given = {key: value for key, value in options.items() if value not in ('', None, [])}
-        return cls(chosen, path, bool(model) or not in_file, given)
+        given: dict[str, Any] = {
+            key: value for key, value in options.items() if value not in ('', None, [])
+        }
+        if package_dirs:
+            given['package_dirs'] = [
+                str(Path(one).expanduser().absolute()) for one in package_dirs
+            ]
+        packages = given.get('package_dirs') or in_file.get('package_dirs') or ()
+        file = find_model_file(chosen, packages)
+        return cls(chosen, file, path, bool(model) or not in_file.get('model'), given)
 
     @property
     def overrides(self) -> dict[str, object]:
@@ -92,7 +105,7 @@ class Robot:
 
     def description(self) -> str:
         """Return the URDF as text, as `robot_state_publisher` takes it."""
-        return find_model_file(self.model).read_text()
+        return self.model_file.read_text()
 
 
 def _parameters_in(path: Path, node: str) -> dict[str, Any]:

@@ -122,7 +122,9 @@ def _vertices(filename: str, folder: Path, package_dirs: Sequence[str | Path]) -
     import trimesh
 
     name = filename.removeprefix('file://')
-    path = resolve_package(name, package_dirs) if name.startswith(SCHEME) else folder / name
+    path = folder / name
+    if name.startswith(SCHEME):
+        path = resolve_package(name, package_dirs, folder)
     try:
         mesh: Any = trimesh.load(path, force='mesh')
         vertices = np.asarray(mesh.vertices, dtype=float)

@@ -27,6 +27,9 @@ POSTURES = 32
 WELL_CONDITIONED = 0.05
 """Smallest singular value of the Jacobian in a posture that is far from singularities."""
 
+UNHELD = 1e-3
+"""What a posture counts whose weight is too much for the motors, where no other is left."""
+
 REST_SAMPLES, REST_RANGE = 400, 1.6
 """Postures that are tried, and how far from the middle of the limits they are [rad or m]."""
 
@@ -159,7 +162,7 @@ class Arm:
 
     @cached_property
     def rest_posture(self) -> NDArray[np.float64]:
-        """(nv,) the middle of the limits, unless the tool is near a singularity there.
+        """(nv,) the middle of the limits, unless that is near a singularity or too heavy to hold.
 
         Then the best of some hundred postures, the same at every start: the largest product of
         the smallest singular value and the distance to the limits. With fewer than six joints
@@ -181,11 +184,14 @@ class Arm:
             ]
         )
         least = values[:, values.max(axis=0) > 1e-6].min(axis=1)
-        if least[0] > WELL_CONDITIONED:
+        data = self.model.create_data()
+        weight = np.abs([gravity_torque(self.model, data, q).copy() for q in postures])
+        held = np.all(weight <= TORQUE_SHARE * self.model.effort_limit, axis=1)
+        if least[0] > WELL_CONDITIONED and held[0]:
             return self.middle
         width = np.maximum(high - low, 1e-9)
         room = (np.minimum(postures - low, high - postures) / width).min(axis=1)
-        return postures[np.argmax(least * room)]
+        return postures[np.argmax(least * room * np.where(held, 1.0, UNHELD))]
 
     def check_limits(
         self, what: str, q: NDArray[np.float64], start: NDArray[np.float64] | None = None

@@ -1,5 +1,6 @@
 """A model put together in Python: bodies, joints of every kind, frames."""
 
+import logging
 from collections.abc import Sequence
 from typing import Any, Self
 
@@ -10,6 +11,7 @@ from icir_control.dynamics.model import Model
 from icir_control.errors import InvalidValueError, ModelError, UnknownNameError
 from icir_control.spatial import SE3, Inertia
 from icir_control.spatial.arrays import checked, freeze
+from icir_control.spatial.inertia import nearest_moments
 from icir_control.spatial.so3 import unit
 
 WORLD = 'universe'
@@ -21,6 +23,8 @@ NO_INERTIA = 1e-15
 """Less than a grain of dust has [kg m^2]: the rounding of files that were computed."""
 _SLACK = 1e-9
 """What rounding may cost the triangle inequality, relative to the largest moment."""
+
+_log = logging.getLogger(__name__)
 
 
 class ModelBuilder:
@@ -192,12 +196,16 @@ class ModelBuilder:
         self._add_frame(Frame(name, base.parent, place, type))
         return self
 
-    def build(self) -> Model:
+    def build(self, *, repair: bool = False) -> Model:
         """Return the model.
+
+        Args:
+            repair: Whether an inertia that no body has is replaced by the nearest possible one;
+                the log says which.
 
         Raises:
             ModelError: Nothing moves, there are too many joints, or what one moves has no mass
-                or an inertia that no body has.
+                or, unless repaired, an inertia that no body has.
         """
         if len(self._joints) == 1:
             raise ModelError(f'model {self._name!r} has no moving joint; add at least one')
@@ -208,7 +216,9 @@ class ModelBuilder:
         beyond = np.zeros(len(self._joints))  # mass that moves with further joints
         for i, joint in reversed([*enumerate(self._joints)][1:]):
             links = [frame.name for frame in bodies if frame.parent == i]
-            _check_body(joint.name, links, self._inertias[i], beyond[i])
+            self._inertias[i] = _checked_body(
+                joint.name, links, self._inertias[i], beyond[i], repair
+            )
             beyond[joint.parent] += beyond[i] + self._inertias[i].mass
         joints, inertias = tuple(self._joints), tuple(self._inertias)
         return Model(self._name, joints, inertias, tuple(self._frames), self._gravity)
@@ -237,8 +247,10 @@ class ModelBuilder:
             self._frame_named[frame.name] = frame
 
 
-def _check_body(joint: str, links: list[str], inertia: Inertia, beyond: float) -> None:
-    """Refuse what no body can have: it is the body as it moves that counts, not each link.
+def _checked_body(
+    joint: str, links: list[str], inertia: Inertia, beyond: float, repair: bool
+) -> Inertia:
+    """Refuse or repair what no body can have: the body as it moves counts, not each link.
 
     Without mass is only what further joints connect to a mass (`beyond`): a joint with several
     axes is often written as one after the other.
@@ -250,14 +262,21 @@ def _check_body(joint: str, links: list[str], inertia: Inertia, beyond: float) -
             f'{body} of mass {inertia.mass:g} kg; give a link of it, or one fixed to it, a mass '
             'above 0 (or no inertia either, where further joints move a mass)'
         )
-    moments = np.linalg.eigvalsh(inertia.rotational)
+    moments, axes = np.linalg.eigh(inertia.rotational)
     slack = max(_SLACK * np.abs(moments).max(), NO_INERTIA)
-    if moments[0] < -slack or moments[0] + moments[1] < moments[2] - slack:
-        shown = ', '.join(f'{moment:.6g}' for moment in moments)
-        raise ModelError(
-            f'{body} with principal moments of inertia {shown} kg m^2; no body has one that is '
-            'negative, or larger than the other two together'
-        )
+    if not (moments[0] < -slack or moments[0] + moments[1] < moments[2] - slack):
+        return inertia
+    shown = ', '.join(f'{moment:.6g}' for moment in moments)
+    impossible = (
+        f'{body} with principal moments of inertia {shown} kg m^2; no body has one that is '
+        'negative, or larger than the other two together'
+    )
+    if not repair:
+        raise ModelError(f'{impossible}; `repair` (--repair) takes the nearest that one can have')
+    nearest = nearest_moments(moments)
+    shown = ', '.join(f'{moment:.6g}' for moment in nearest)
+    _log.warning('%s: repaired to %s kg m^2', impossible, shown)
+    return Inertia.trusted(inertia.mass, inertia.com, axes * nearest @ axes.T)
 
 
 def _checked_kind(kind: JointKind | str) -> JointKind:

@@ -35,6 +35,7 @@ def load_urdf(
     package_dirs: Sequence[str | Path] = (),
     locked: Mapping[str, float] | None = None,
     default_effort: float | None = None,
+    repair: bool = False,
 ) -> Model:
     """Return the model of a robot that is described in URDF.
 
@@ -48,6 +49,7 @@ def load_urdf(
         package_dirs: Folders that are packages or hold packages, for `package://`.
         locked: Joints that are held, and where [rad or m]: fixed, with a `FIXED_JOINT` frame.
         default_effort: Limit of joints to which the URDF gives none, or 0 [N m or N].
+        repair: Whether an inertia that no body has is replaced by the nearest possible one.
 
     Raises:
         InvalidValueError: No such `root_joint`.
@@ -64,7 +66,9 @@ def load_urdf(
         if name not in moving:
             raise UnknownNameError('joint', name, moving)
     try:
-        return _build(robot, checked.iterfind('sensor'), root_joint, locked or {}, default_effort)
+        sensors = checked.iterfind('sensor')
+        builder = _collect(robot, sensors, root_joint, locked or {}, default_effort)
+        return builder.build(repair=repair)
     except ModelError as error:
         raise ModelError(f'{label}: {error}') from None
     except IcirError as error:
@@ -105,13 +109,13 @@ def _yourdfpy() -> Any:
     return yourdfpy
 
 
-def _build(
+def _collect(
     robot: Any,
     sensors: Any,
     root_joint: str,
     locked: Mapping[str, float],
     default_effort: float | None,
-) -> Model:
+) -> ModelBuilder:
     joints_on = defaultdict(list)
     for joint in robot.joints:
         joints_on[joint.parent].append(joint)
@@ -143,7 +147,7 @@ def _build(
             _sensor_placement(sensor.find('origin')),
             FrameType.SENSOR,
         )
-    return builder.build()
+    return builder
 
 
 def _root(robot: Any) -> str:
@@ -226,9 +230,9 @@ def _position_limits(joint: Any) -> tuple[float | None, float | None]:
     if joint.type not in ('revolute', 'prismatic'):
         return None, None
     limit = joint.limit
-    if limit is None or (limit.lower is None and limit.upper is None):
-        # To the letter it would be locked at 0, which nobody means.
-        _log.warning('%s joint %r has no position limits', joint.type, joint.name)
+    if limit is None or not (limit.lower or limit.upper):
+        # To the letter it would be locked at 0, which nobody means: MuJoCo, too, has it free.
+        _log.warning('%s joint %r has no position limits, or 0 for both', joint.type, joint.name)
         return None, None
     return limit.lower or 0.0, limit.upper or 0.0
 

@@ -63,10 +63,10 @@ def _check_size(label: str, size: int) -> None:
         raise ModelError(f'{label} is longer than {MAX_BYTES // 1_000_000} MB; no URDF needs that')
 
 
-def resolve_package(uri: str, package_dirs: Sequence[str | Path]) -> Path:
-    """Return the path of a `package://name/path`.
-
-    Looked for in `package_dirs`, in the ament index, and for this package in its own share folder.
+def resolve_package(
+    uri: str, package_dirs: Sequence[str | Path], beside: Path | None = None
+) -> Path:
+    """Return the path of a `package://name/path`; see `package_folders` for where it may be.
 
     Raises:
         ModelError: No place holds it; the message lists the places.
@@ -74,22 +74,12 @@ def resolve_package(uri: str, package_dirs: Sequence[str | Path]) -> Path:
     package, _, inside = uri.removeprefix(SCHEME).partition('/')
     if not package or not inside:
         raise ModelError(f'{uri!r} is not valid; expected {SCHEME}<package>/<path of a file>')
-    places = list(_folders_of(package, package_dirs))
+    places = package_folders(package, package_dirs, beside)
     for folder in places:
         if (folder / inside).is_file():
             return folder / inside
     looked = ', '.join(map(str, places)) or '(none)'
     raise ModelError(f'{uri!r} is in none of the folders of package {package!r}: {looked}')
-
-
-def _folders_of(package: str, package_dirs: Sequence[str | Path]) -> Iterator[Path]:
-    if isinstance(package_dirs, str | os.PathLike):
-        package_dirs = [package_dirs]
-    for folder in map(Path, package_dirs):
-        yield folder / package
-        if folder.name == package:
-            yield folder
-    yield from package_folders(package)
 
 
 def parse(label: str, text: bytes) -> Any:

@@ -19,6 +19,14 @@ MODEL = Parameter(
     description='path or package:// URI of the URDF',
     running=False,
 )
+PACKAGE_DIRS = Parameter(
+    'package_dirs',
+    'string_array',
+    (),
+    description='folders that are packages or hold packages, for package:// in `model` and in the '
+    'URDF, beside those above the URDF and the ament index',
+    running=False,
+)
 LOCKED = Parameter(
     'locked_joints',
     'string_array',
@@ -36,6 +44,13 @@ DEFAULT_EFFORT = Parameter(
     lower=0.0,
     running=False,
 )
+REPAIR = Parameter(
+    'repair',
+    'bool',
+    False,
+    description='whether an inertia that no body has is replaced by the nearest possible one',
+    running=False,
+)
 WHOLE_TREE = Parameter(
     'whole_tree',
     'bool',
@@ -44,7 +59,9 @@ WHOLE_TREE = Parameter(
     'end effector, such as those of a hand',
     running=False,
 )
-ROBOT = {one.name: one for one in (MODEL, LOCKED, DEFAULT_EFFORT, WHOLE_TREE)}
+ROBOT = {
+    one.name: one for one in (MODEL, PACKAGE_DIRS, LOCKED, DEFAULT_EFFORT, REPAIR, WHOLE_TREE)
+}
 """The parameters that both nodes have, and that tell which arm runs."""
 
 
@@ -55,7 +72,7 @@ class Robot:
     Attributes:
         path: Of the URDF.
         model: Of the arm; joints beyond it are held.
-        options: Keywords of `load_urdf` and of `World`: what is held, and the default effort.
+        options: Keywords of `load_urdf` and of `World`; see `robot_options`.
         parameters: The node's other parameters, nested and unchecked.
         own: Values of `ROBOT`, by name.
     """
@@ -81,7 +98,7 @@ class Robot:
             IcirError: A parameter or the model is not valid.
         """
         own = {name: one.check(given.get(name), 0) for name, one in ROBOT.items()}
-        path = find_model_file(own[MODEL.name])
+        path = find_model_file(own[MODEL.name], own[PACKAGE_DIRS.name])
         tree = KinematicTree(path)
         shipped = shipped_parameters(tree.name, node)
         if 'mode_names' in given:
@@ -92,14 +109,13 @@ class Robot:
         base, end = (name if isinstance(name, str) else '' for name in frames)
         locked = positions_of(own[LOCKED.name])
         chain = tree.chain(base, end, locked, whole_tree=own[WHOLE_TREE.name])
-        effort = own[DEFAULT_EFFORT.name] or None
-        if chain.without_effort and effort is None:
+        if chain.without_effort and not own[DEFAULT_EFFORT.name]:
             raise ConfigurationError(
                 f'{path}: <limit> gives {", ".join(chain.without_effort)} an effort of 0, with '
                 'which no joint could move; write the limits into the URDF, or set one for all of '
                 f'them by {DEFAULT_EFFORT.name} (--default-effort) [N m, N]'
             )
-        options: dict[str, Any] = {'locked': chain.held, 'default_effort': effort}
+        options = robot_options(own, chain.held)
         values = replaced(values, {'end_effector_frame': chain.end_effector_frame})
         return cls(path, load_urdf(path, **options), options, values, own)
 
@@ -127,6 +143,21 @@ def shipped_parameters(robot: str, node: str) -> dict[str, Any]:
     files = {path.stem: path for path in (share_directory() / 'config').glob('*.yaml')}
     content = yaml.safe_load(files.get(robot, files[ANY_ARM]).read_text())
     return flatten(content[f'/**/{node}']['ros__parameters'])
+
+
+def robot_options(given: Mapping[str, Any], held: Mapping[str, float]) -> dict[str, Any]:
+    """Return keywords of `load_urdf` and of `World`.
+
+    Args:
+        given: A node's parameters by name; those that are missing have their defaults.
+        held: Positions of the joints that do not move [rad or m].
+    """
+    return {
+        'locked': held,
+        'default_effort': given.get(DEFAULT_EFFORT.name) or None,
+        'package_dirs': given.get(PACKAGE_DIRS.name) or (),
+        'repair': bool(given.get(REPAIR.name)),
+    }
 
 
 def positions_of(entries: Sequence[str]) -> dict[str, float]:

@@ -18,11 +18,15 @@ _LEAST = 1e-14
 _SLACK = 1e-9  # relative, of what rounding may cost the triangle inequality
 
 
-def lump_refused_inertias(spec: mujoco.MjSpec) -> None:
+def lump_refused_inertias(spec: mujoco.MjSpec, *, repair: bool) -> None:
     """Give the inertia of rigidly connected links to the topmost, where MuJoCo refuses one.
 
+    Args:
+        spec: The robot.
+        repair: Whether a sum that no body has, either, is replaced by the nearest possible one.
+
     Raises:
-        ModelError: No body has the sum, either.
+        ModelError: No body has the sum, and it is not to be repaired.
     """
     for links in _rigid_groups(spec):
         top = links[0]
@@ -30,12 +34,12 @@ def lump_refused_inertias(spec: mujoco.MjSpec) -> None:
         if any(link.mass for link in links) and any(_is_refused(link) for link in links):
             whole = _sum(links)
             for link in links:
-                _set_inertia(link, 0.0, np.zeros(3), np.zeros((3, 3)))
+                _set_inertia(link, 0.0, np.zeros(3), np.zeros((3, 3)), repair=False)
             if not stands:
-                _set_inertia(top, *whole)
+                _set_inertia(top, *whole, repair=repair)
         elif not any(link.explicitinertial for link in links) and _mass_below(top) and not stands:
             # A joint with several axes is often written as links without mass in between.
-            _set_inertia(top, _LEAST, np.zeros(3), _LEAST * np.eye(3))
+            _set_inertia(top, _LEAST, np.zeros(3), _LEAST * np.eye(3), repair=False)
 
 
 def _rigid_groups(spec: mujoco.MjSpec) -> Iterator[list[mujoco.MjsBody]]:
@@ -93,9 +97,16 @@ def _sum(
 
 
 def _set_inertia(
-    link: mujoco.MjsBody, mass: float, com: NDArray[np.float64], inertia: NDArray[np.float64]
+    link: mujoco.MjsBody,
+    mass: float,
+    com: NDArray[np.float64],
+    inertia: NDArray[np.float64],
+    *,
+    repair: bool,
 ) -> None:
     """Give a link an inertia (3, 3) about its centre of mass, or none where the mass is zero.
+
+    Repaired are the second moments of mass, tr / 2 - I, which no mass makes negative.
 
     Raises:
         ModelError: No body has it.
@@ -106,6 +117,9 @@ def _set_inertia(
     if not mass:
         return
     moments, axes = np.linalg.eigh(inertia)
+    if repair:
+        spread = np.maximum(0.5 * moments.sum() - moments, 0.0)
+        moments = spread.sum() - spread
     low, middle, high = moments
     if low < -_SLACK * high or low + middle < high - _SLACK * high:
         shown = ', '.join(f'{moment:.6g}' for moment in moments)

@@ -11,6 +11,9 @@ from icir_control.errors import InvalidValueError, ModelError, UnknownNameError
 LARGEST_INPUT = 1e9
 """MuJoCo takes a larger command for a fault and puts zero in its place [N m or N]."""
 
+_INSIDE = 0.11
+"""How far from a limit a joint starts, or a quarter of its range [rad or m]."""
+
 
 class Joints:
     """The moving joints in the order that the user gives them.
@@ -65,7 +68,9 @@ class Joints:
         return vector
 
     def configuration(self, value: ArrayLike | None) -> NDArray[np.float64]:
-        """Return a configuration within the limits; None is zero, or the limit next to it.
+        """Return a configuration within the limits; None is zero, or next to it inside them.
+
+        At a limit itself a law that keeps off the limits would push the joint away.
 
         Args:
             value: (nv,) [rad or m].
@@ -74,7 +79,8 @@ class Joints:
             InvalidValueError: A wrong length, a value that is not finite or outside its limits.
         """
         if value is None:
-            return np.clip(np.zeros(self.shape), self.lower, self.upper)
+            inside = np.minimum(_INSIDE, 0.25 * (self.upper - self.lower))
+            return np.clip(np.zeros(self.shape), self.lower + inside, self.upper - inside)
         q = self.vector('configuration', value).copy()
         outside = np.flatnonzero((q < self.lower) | (q > self.upper))
         if outside.size:

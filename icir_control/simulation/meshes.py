@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlparse
@@ -13,24 +14,21 @@ _PACKAGE_SCHEMES = ('package', 'model')
 _LARGEST_STL = 200_000  # faces that MuJoCo takes from one
 
 
-def find_mesh(uri: str, folder: Path) -> Path | None:
+def find_mesh(uri: str, folder: Path, package_dirs: Sequence[str | Path] = ()) -> Path | None:
     """Return the file behind a mesh's URI; None where there is none.
-
-    A package is looked for above the URDF first, then in the ament index. Above the URDF a folder
-    is the package whatever its name, if it holds the file: a copy may have another one.
 
     Args:
         uri: A path, absolute or relative to `folder`, or with `package://`, `model://`, `file://`.
         folder: That of the URDF.
+        package_dirs: Folders that are packages or hold packages; see `package_folders`.
     """
     parts = urlparse(uri)
     inside = unquote(parts.path)
     places = [folder / inside]
     if parts.scheme in _PACKAGE_SCHEMES:
         inside = inside.lstrip('/')
-        above = [folder, *folder.parents]
-        folders = [place / parts.netloc for place in above] + above
-        places = [place / inside for place in folders + package_folders(parts.netloc)]
+        folders = package_folders(parts.netloc, package_dirs, folder)
+        places = [place / inside for place in folders]
     return next((path for path in places if path.is_file()), None)
 
 

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Mapping, Sequence
 from functools import partial
+from pathlib import Path
 
 import mujoco
 import numpy as np
@@ -118,6 +119,8 @@ class SimulatedRobot:
         plant: Plant | None = None,
         locked: Mapping[str, float] | None = None,
         default_effort: float | None = None,
+        package_dirs: Sequence[str | Path] = (),
+        repair: bool = False,
     ) -> None:
         """Build the robot.
 
@@ -126,11 +129,14 @@ class SimulatedRobot:
             joint_names: All moving joints but those that are locked, in the order of every array.
             end_effector_frame: The link of the tool.
             timestep: Length of a step [s], a whole number of nanoseconds.
-            initial_configuration: (nv,) [rad or m]; by default zero, or the limit next to it, or
-                the nearest posture found in which no links touch.
+            initial_configuration: (nv,) [rad or m]; by default zero, or next to it within
+                limits, or the nearest posture found in which no links touch and the motors hold
+                the weight.
             plant: How the robot departs from its URDF; by default not at all.
             locked: Joints that do not move, and where they are held [rad or m].
             default_effort: Limit of joints to which the URDF gives none, or 0 [N m or N].
+            package_dirs: Folders that are packages or hold packages, for meshes.
+            repair: Whether an inertia that no body has is replaced by the nearest possible one.
 
         Raises:
             ModelError: The URDF cannot be simulated.
@@ -141,9 +147,18 @@ class SimulatedRobot:
         self.timestep_ns = _nanoseconds(timestep)
         self.joint_names = tuple(joint_names)
         self.end_effector_frame = end_effector_frame
-        read = partial(read_urdf, urdf, held=locked, default_effort=default_effort)
+        read = partial(
+            read_urdf,
+            urdf,
+            held=locked,
+            default_effort=default_effort,
+            package_dirs=package_dirs,
+        )
         spec, description = build_scene(
-            read, joint_names=self.joint_names, timestep=self.timestep_ns * 1e-9
+            read,
+            joint_names=self.joint_names,
+            timestep=self.timestep_ns * 1e-9,
+            repair=repair,
         )
         if end_effector_frame not in description.links:
             raise UnknownNameError('end-effector frame', end_effector_frame, description.links)
@@ -199,21 +214,24 @@ class SimulatedRobot:
         joints = self._joints
         wanted = joints.configuration(given)
         limits = joints.lower[joints.inverse], joints.upper[joints.inverse]
-        start, first, overlapping = find_start(nominal, wanted[joints.inverse], *limits)
-        start = wanted if given is not None else start[joints.order]
-        for one, other in sorted(overlapping):
+        found = find_start(nominal, wanted[joints.inverse], *limits)
+        start = wanted if given is not None else found.q[joints.order]
+        for one, other in sorted(found.overlapping):
             spec.add_exclude(bodyname1=one, bodyname2=other)
-        if overlapping:
-            pairs = ', '.join(' and '.join(pair) for pair in sorted(overlapping))
+        if found.overlapping:
+            pairs = ', '.join(' and '.join(pair) for pair in sorted(found.overlapping))
             self.notes += (f'overlap in most postures, so that they do not collide: {pairs}',)
-        if first:
-            pairs = ', '.join(' and '.join(pair) for pair in sorted(first))
+        faults = [f'{one} and {other} touch' for one, other in sorted(found.touching)] + [
+            f'{joint} cannot hold the weight, which takes {weight:.3g} of {limit:.3g} N m or N,'
+            for joint, (weight, limit) in found.overloaded.items()
+        ]
+        if faults:
             moved = (start != wanted).any()
             shown = ' '.join(f'{value:.3g}' for value in start)
             where = (
                 f'started at {shown} (rad or m) instead' if moved else 'no other start is taken'
             )
-            self.notes += (f'{pairs} touch in the initial configuration; {where}',)
+            self.notes += (f'{"; ".join(faults)} in the initial configuration; {where}',)
         return start
 
 

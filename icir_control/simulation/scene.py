@@ -26,7 +26,7 @@ _ON_THE_FLOOR = 1e-6
 
 
 def build_scene(
-    read: Callable[..., Urdf], *, joint_names: tuple[str, ...], timestep: float
+    read: Callable[..., Urdf], *, joint_names: tuple[str, ...], timestep: float, repair: bool
 ) -> tuple[mujoco.MjSpec, Urdf]:
     """Build the scene around a robot.
 
@@ -37,6 +37,7 @@ def build_scene(
         read: Reads the robot; its argument `meshes` is that of `read_urdf`.
         joint_names: The moving joints; one motor each, in this order.
         timestep: Length of a step [s].
+        repair: Whether an inertia that no body has is replaced by the nearest possible one.
 
     Returns:
         The scene, which compiles, and the robot with the meshes that it could use.
@@ -49,16 +50,16 @@ def build_scene(
     description = read()
     check_joint_names(joint_names, description.moving_joints)
     try:
-        return _dress(description, joint_names, timestep), description
+        return _dress(description, joint_names, timestep, repair), description
     except ModelError:
         if not description.assets:
             raise
     # A mesh that MuJoCo cannot decode must not take the arm with it.
     bare = read(meshes='none')
-    spec = _dress(bare, joint_names, timestep)
+    spec = _dress(bare, joint_names, timestep, repair)
     description = read(meshes='converted')
     with suppress(ModelError):
-        return _dress(description, joint_names, timestep), description
+        return _dress(description, joint_names, timestep, repair), description
     return spec, bare
 
 
@@ -93,12 +94,14 @@ def settle_floor(
     return (f'the robot reaches below its base: floor lowered to {lowest:.3f} m',)
 
 
-def _dress(description: Urdf, joint_names: tuple[str, ...], timestep: float) -> mujoco.MjSpec:
+def _dress(
+    description: Urdf, joint_names: tuple[str, ...], timestep: float, repair: bool
+) -> mujoco.MjSpec:
     """Add all that is not the robot, and compile once to see that it holds together."""
     try:
         spec = mujoco.MjSpec.from_string(description.xml, assets=description.assets)
         _hold_joints(spec, description.held)
-        lump_refused_inertias(spec)
+        lump_refused_inertias(spec, repair=repair)
         for mesh in spec.meshes:
             # Masses are the URDF's; for their own MuJoCo would refuse meshes that are not closed.
             mesh.inertia = mujoco.mjtMeshInertia.mjMESH_INERTIA_SHELL

@@ -1,6 +1,7 @@
-"""Where a robot starts that would touch itself: the nearest posture found that does not."""
+"""Where a robot starts that would touch itself, or sink: the nearest posture without either."""
 
 from collections import Counter
+from dataclasses import dataclass
 
 import mujoco
 import numpy as np
@@ -10,6 +11,7 @@ TRIED = 300
 """Postures, the same at every start."""
 
 _UNLIMITED = np.pi  # rad or m, to each side
+_HELD = 0.8  # share of the effort limits that the weight takes at a start that was looked for
 _MOST = 0.5  # share of the postures in which shapes touch that overlap by design
 
 Pair = tuple[str, str]
@@ -22,13 +24,49 @@ def touching(model: mujoco.MjModel, data: mujoco.MjData) -> set[Pair]:
     return {(first, second) for first, second in pairs}
 
 
+def overloaded(
+    model: mujoco.MjModel, data: mujoco.MjData, share: float = 1.0
+) -> dict[str, tuple[float, float]]:
+    """Return the joints whose weight takes more than a share of their effort limit.
+
+    Args:
+        model: The robot, each joint with one degree of freedom.
+        data: At rest, its positions up to date.
+        share: Of the limit.
+
+    Returns:
+        By joint, what its weight takes, and the limit [N m or N].
+    """
+    mujoco.mj_rne(model, data, 0, weight := np.empty(model.nv))
+    limit = np.where(model.jnt_actfrclimited, model.jnt_actfrcrange[:, 1], np.inf)
+    joints = np.flatnonzero(np.abs(weight) > share * limit)
+    return {model.joint(i).name: (float(abs(weight[i])), float(limit[i])) for i in joints}
+
+
+@dataclass(frozen=True)
+class Start:
+    """Where a robot starts.
+
+    Attributes:
+        q: (nv,) in MuJoCo's order [rad or m].
+        touching: Links that touch where it would have started, the floor aside.
+        overloaded: Joints that could not hold themselves there; see `overloaded`.
+        overlapping: Links that touch in most postures.
+    """
+
+    q: NDArray[np.float64]
+    touching: set[Pair]
+    overloaded: dict[str, tuple[float, float]]
+    overlapping: set[Pair]
+
+
 def find_start(
     model: mujoco.MjModel,
     start: NDArray[np.float64],
     lower: NDArray[np.float64],
     upper: NDArray[np.float64],
-) -> tuple[NDArray[np.float64], set[Pair], set[Pair]]:
-    """Return a start without contact near another, if that has any.
+) -> Start:
+    """Return a start near another, without contact, in which the motors hold the weight.
 
     Shapes that are convex hulls may overlap whatever the joints do. Links that touch in half of
     the postures are told apart: their contacts mean nothing.
@@ -40,8 +78,7 @@ def find_start(
         upper: (nv,) limits.
 
     Returns:
-        The start (nv,), as it was where none is free of contact; the links that touch at the first
-        one, the floor aside; the links that touch in most postures.
+        The start, as it was where it is free of faults, or no other is.
     """
     data, world = mujoco.MjData(model), model.body(0).name
 
@@ -53,23 +90,25 @@ def find_start(
         return touching(model, data)
 
     first = {pair for pair in touching_at(start) if world not in pair}
-    if not first:
-        return start, set(), set()
+    heavy = overloaded(model, data)
+    if not first and not heavy:
+        return Start(start, set(), {}, set())
     low, high = np.fmax(lower, start - _UNLIMITED), np.fmin(upper, start + _UNLIMITED)
     rng = np.random.default_rng(0)
     postures = rng.uniform(low, high, (TRIED, len(start)))
     counts = Counter(pair for q in postures for pair in touching_at(q) if world not in pair)
     overlapping = {pair for pair, count in counts.items() if count >= _MOST * TRIED}
     first -= overlapping
-    if not first:
-        return start, first, overlapping
+    if not first and not heavy:
+        return Start(start, first, heavy, overlapping)
     shares = np.linspace(0.0, 1.0, TRIED)[:, None]
     nearer = start + shares * (postures - start)
-    found = [(q, touching_at(q) - overlapping) for q in nearer]
-    for q, pairs in found:
+    found = [(q, touching_at(q) - overlapping, overloaded(model, data, _HELD)) for q in nearer]
+    light = [(q, pairs) for q, pairs, heavier in found if not heavier]
+    for q, pairs in light or [(q, pairs) for q, pairs, _ in found]:
         if not pairs:
-            return q, first, overlapping
-    for q, pairs in found:
+            return Start(q, first, heavy, overlapping)
+    for q, pairs in light:
         if all(world in pair for pair in pairs):  # the floor will be lowered
-            return q, first, overlapping
-    return start, first, overlapping
+            return Start(q, first, heavy, overlapping)
+    return Start(start, first, heavy, overlapping)

@@ -2,8 +2,9 @@
 
 import os
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from icir_control.errors import ModelError
@@ -62,6 +63,7 @@ def read_urdf(
     *,
     held: Mapping[str, float] | None = None,
     default_effort: float | None = None,
+    package_dirs: Sequence[str | Path] = (),
     meshes: str = 'as they are',
 ) -> Urdf:
     """Read a URDF and prepare it for MuJoCo.
@@ -70,6 +72,7 @@ def read_urdf(
         path_or_xml: A path, or the text itself (anything that begins with `<`).
         held: Joints that do not move, and where they are [rad or m].
         default_effort: Limit of joints to which the URDF gives none, or 0 [N m or N].
+        package_dirs: Folders that are packages or hold packages, for meshes.
         meshes: `as they are` where MuJoCo reads their format, all `converted`, or `none`.
 
     Returns:
@@ -93,7 +96,9 @@ def read_urdf(
     if default_effort is not None:
         _set_effort(robot, default_effort)
     _drop_empty_inertials(robot)
-    assets, left_out = _settle_shapes(robot, folder, meshes)
+    assets, left_out = _settle_shapes(
+        robot, partial(_file_of, folder=folder, package_dirs=package_dirs, meshes=meshes), meshes
+    )
     extension = robot.find('mujoco')
     if extension is None:
         extension = ElementTree.SubElement(robot, 'mujoco')
@@ -182,7 +187,7 @@ def _is_zero(text: str) -> bool:
 
 
 def _settle_shapes(
-    robot: ElementTree.Element, folder: Path, meshes: str
+    robot: ElementTree.Element, file_of: Callable[[str], Path], meshes: str
 ) -> tuple[dict[str, bytes], list[str]]:
     """Embed or remove meshes, drop textures; return the meshes' bytes and why some are missing."""
     assets: dict[str, bytes] = {}
@@ -202,7 +207,7 @@ def _settle_shapes(
             continue
         uri = mesh.get('filename', '')
         try:
-            path = _file_of(uri, folder, meshes)
+            path = file_of(uri)
             if path not in embedded:
                 suffix, colour = path.suffix, ''
                 if meshes == 'converted' or suffix.lower() not in READ_BY_MUJOCO:
@@ -234,7 +239,7 @@ def _has_size(shape: ElementTree.Element) -> bool:
     )
 
 
-def _file_of(uri: str, folder: Path, meshes: str) -> Path:
+def _file_of(uri: str, *, folder: Path, package_dirs: Sequence[str | Path], meshes: str) -> Path:
     """Return the file of a mesh.
 
     Raises:
@@ -242,9 +247,11 @@ def _file_of(uri: str, folder: Path, meshes: str) -> Path:
     """
     if meshes == 'none':
         raise ValueError('MuJoCo cannot read one of the meshes')
-    path = find_mesh(uri, folder)
+    path = find_mesh(uri, folder, package_dirs)
     if path is None:
-        raise ValueError('no such file, neither above the URDF nor on AMENT_PREFIX_PATH')
+        raise ValueError(
+            'no such file above the URDF, in a --package-dir, or on AMENT_PREFIX_PATH'
+        )
     return path
 
 

@@ -186,6 +186,16 @@ class Inertia:
         return f'Inertia(mass={self._mass:g}, {parts})'
 
 
+def nearest_moments(moments: Array) -> Array:
+    """Return the principal moments of inertia (3,) of a body that are nearest to others.
+
+    With the second moments of mass s = tr / 2 - I, which no mass makes negative (Wensing, Kim and
+    Slotine 2018, eq. 10), I = sum(s) - s.
+    """
+    spread = np.maximum(0.5 * np.sum(moments) - moments, 0.0)
+    return np.asarray(np.sum(spread) - spread)
+
+
 def _check_motion(twist: Any) -> None:
     if not isinstance(twist, Motion):
         raise InvalidValueError('twist', twist, 'a Motion')

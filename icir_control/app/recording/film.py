@@ -13,7 +13,7 @@ from icir_control.app.processes import BRIDGE, CONTROLLER
 from icir_control.app.recording.reader import Recording, RecordingError
 from icir_control.app.recording.topics import JOINT_REFERENCE
 from icir_control.dynamics import KinematicTree
-from icir_control.nodes.robot import DEFAULT_EFFORT, LOCKED, positions_of
+from icir_control.nodes.robot import LOCKED, positions_of, robot_options
 from icir_control.simulation import World
 from icir_control.simulation.camera import Camera
 
@@ -71,12 +71,12 @@ def world_of(recording: Recording) -> World:
             recording.path, f'is of another robot than its URDF, which lacks {", ".join(missing)}'
         )
     locked = positions_of(given.get(LOCKED.name) or [])
+    held = {name: locked.get(name, 0.0) for name in tree.moving if name not in names}
     return World(
         recording.description,
         joint_names=names,
         end_effector_frame=tree.moving[names[-1]].find('child').get('link'),
-        locked={name: locked.get(name, 0.0) for name in tree.moving if name not in names},
-        default_effort=given.get(DEFAULT_EFFORT.name) or None,
+        **robot_options(given, held),
     )
 
 

@@ -145,7 +145,9 @@ class Recorder:
                 self._period_ns = round(values['timestep'].double_value * _NANOSECONDS)
             if not self._description.count and 'model' in values:
                 with suppress(ConfigurationError):  # of another machine
-                    path = find_model_file(values['model'].string_value)
+                    given = values.get('package_dirs')
+                    packages = given.string_array_value if given else ()
+                    path = find_model_file(values['model'].string_value, packages)
                     self._description.count = 1
                     description = String(data=path.read_text())
                     self._file.write_message(self._description.topic, description)

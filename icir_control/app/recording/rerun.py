@@ -29,7 +29,7 @@ from icir_control.nodes.bridge.wrench import Push, PushSchedule
 from icir_control.nodes.controller.interface import INTERFACE
 from icir_control.nodes.controller.node import POSE_MODES, TRANSLATING_JOINTS
 from icir_control.nodes.controller.trajectories import waypoints_of
-from icir_control.nodes.robot import DEFAULT_EFFORT, LOCKED, ROBOT, positions_of
+from icir_control.nodes.robot import LOCKED, ROBOT, positions_of, robot_options
 from icir_control.nodes.transport.messages import read_joint_state
 from icir_control.spatial import SE3
 
@@ -71,10 +71,7 @@ class Rerun:
         chain = tree.chain(
             given['base_frame'], given['end_effector_frame'], positions_of(given[LOCKED.name])
         )
-        robot: dict[str, Any] = {
-            'locked': chain.held,
-            'default_effort': given[DEFAULT_EFFORT.name] or None,
-        }
+        robot = robot_options(given, chain.held)
         model = load_urdf(recording.description, **robot)
         if model.joint_names != recording.joint_names:
             raise RecordingError(recording.path, 'is of another robot than its URDF')
