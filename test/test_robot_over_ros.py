@@ -126,6 +126,17 @@ def test_nobody_to_connect_to_is_said(ros_graph):
     assert script.wait() == 1
 
 
+@pytest.mark.long
+def test_the_skeleton_for_a_real_arm_runs_over_topics(ros_graph, tmp_path):
+    home = 'initial_configuration_deg:=[0.0, 45.0, 90.0, 0.0, 45.0, -90.0]'
+    Session(ros_graph, bridge_parameters=('real_time_factor:=4.0', home))
+    script = Path(__file__).resolve().parent.parent / 'examples' / 'real_arm.py'
+    picture = str(tmp_path / 'x.png')
+    skeleton = ros_graph.run([sys.executable, str(script), picture, 'connect'])
+    skeleton.wait_for('back to')
+    assert skeleton.wait() == 0
+
+
 LAUNCHED = """
 import os
 from icir_control import Robot
