@@ -7,7 +7,10 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-DOCUMENTS = sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / 'docs').glob('**/*.md'))
+DOCUMENTS = [
+    'README.md',
+    *sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / 'docs').glob('**/*.md')),
+]
 SNIPPET = re.compile(r'^```python\n(.*?)^```', re.MULTILINE | re.DOTALL)
 TEST_NAME = re.compile(r'`(test_\w+)`')
 
