@@ -36,6 +36,7 @@ TEST = [
     'setuptools>=70.1,<80',
 ]
 BENCH = ['example-robot-data', 'pin']
+DOCS = ['furo', 'myst-parser', 'sphinx']
 CI = ['colcon-common-extensions']
 
 setup(
@@ -62,7 +63,14 @@ setup(
         'typer',
         'yourdfpy>=0.0.56',
     ],
-    extras_require={'ros': ROS, 'record': RECORD, 'test': TEST, 'bench': BENCH, 'ci': CI},
+    extras_require={
+        'ros': ROS,
+        'record': RECORD,
+        'test': TEST,
+        'bench': BENCH,
+        'docs': DOCS,
+        'ci': CI,
+    },
     data_files=[
         ('share/ament_index/resource_index/packages', [f'resource/{PACKAGE}']),
         (SHARE, ['package.xml']),

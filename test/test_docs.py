@@ -82,3 +82,11 @@ def test_every_slide_has_an_equation_a_function_a_test_and_a_picture():
 def test_every_example_has_its_picture():
     examples = {path.stem for path in (ROOT / 'examples').glob('*.py')}
     assert {path.stem for path in (ROOT / 'docs/images/examples').glob('*.png')} == examples
+    page = (ROOT / 'docs' / 'examples.md').read_text(encoding='utf-8')
+    assert set(re.findall(r'literalinclude} \.\./examples/(\w+)\.py', page)) == examples
+
+
+def test_every_document_is_on_the_site():
+    pages = {path.stem for path in (ROOT / 'docs').glob('*.md')} - {'index'}
+    listed = (ROOT / 'docs' / 'index.md').read_text(encoding='utf-8').splitlines()
+    assert pages <= set(listed)
