@@ -30,12 +30,13 @@ ifneq ($(and $(wildcard $(BIN)/python),$(shell cat $(STAMP) 2>/dev/null)),$(PURP
 .PHONY: $(STAMP)
 endif
 
-.PHONY: help setup demo sim test test-long bench lint format ci clean
+.PHONY: help setup demo sim test test-long bench docs lint format ci clean
 help:
 	@echo 'make demo       every mode once, by itself, with figures and plots in results/'
 	@echo 'make sim        the simulation, with the keyboard in this terminal'
 	@echo 'make test       the tests (make test-long: the slow ones too)'
 	@echo 'make bench      speed, beside named references'
+	@echo 'make docs       the documentation as pages, build/docs/index.html'
 	@echo 'make lint       style, imports and types (make format: mend the style)'
 	@echo 'make clean      delete all that make made'
 
@@ -96,6 +97,11 @@ bench: $(STAMP)
 	@for script in benchmark/[a-z]*.py; do \
 	  echo; echo "== $$script"; $(BIN)/python $$script || exit 1; \
 	done
+
+docs: $(STAMP)
+	@$(BIN)/python -c 'import furo, myst_parser' 2>/dev/null \
+	  || $(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[$(EXTRAS),docs]'
+	$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going docs build/docs
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

@@ -38,6 +38,7 @@ TEST = [
     'setuptools>=70.1,<80',
 ]
 BENCH = ['example-robot-data', 'pin']
+DOCS = ['furo', 'myst-parser', 'sphinx']
 CI = ['colcon-common-extensions']
 
 setup(
@@ -70,6 +71,7 @@ setup(
         'record': RECORD,
         'test': TEST,
         'bench': BENCH,
+        'docs': DOCS,
         'ci': CI,
     },
     data_files=[

@@ -7,7 +7,10 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-DOCUMENTS = sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / 'docs').glob('**/*.md'))
+DOCUMENTS = [
+    'README.md',
+    *sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / 'docs').glob('**/*.md')),
+]
 SNIPPET = re.compile(r'^```python\n(.*?)^```', re.MULTILINE | re.DOTALL)
 TEST_NAME = re.compile(r'`(test_\w+)`')
 
@@ -79,3 +82,11 @@ def test_every_slide_has_an_equation_a_function_a_test_and_a_picture():
 def test_every_example_has_its_picture():
     examples = {path.stem for path in (ROOT / 'examples').glob('*.py')}
     assert {path.stem for path in (ROOT / 'docs/images/examples').glob('*.png')} == examples
+    page = (ROOT / 'docs' / 'examples.md').read_text(encoding='utf-8')
+    assert set(re.findall(r'literalinclude} \.\./examples/(\w+)\.py', page)) == examples
+
+
+def test_every_document_is_on_the_site():
+    pages = {path.stem for path in (ROOT / 'docs').glob('*.md')} - {'index'}
+    listed = (ROOT / 'docs' / 'index.md').read_text(encoding='utf-8').splitlines()
+    assert pages <= set(listed)

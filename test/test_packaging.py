@@ -46,7 +46,7 @@ CARRIED_BY = {
     'llvmlite': 'numba',
     'rpyutils': 'rclpy',
 }
-# Without a rosdep key; README.md says how to install it.
+# Without a rosdep key; docs/ros_workspace.md says how to install it.
 NO_KEY = {'quadprog'}
 # Used where it is installed, and nothing is missed where it is not.
 OPTIONAL = {'control_msgs', 'pandas', 'simulation_interfaces', 'visualization_msgs'}

@@ -61,9 +61,10 @@ class TickLog:
             numbers = np.arange(record.nbytes // 8).view(record.dtype)[0]
             places = [np.ravel(numbers[name]).view(np.int64) for name in names]
             self._records += [record.view(np.float64), np.concatenate(places).astype(float)]
-        self._call = _KEEP.run
         self._width = 2 * self._nv + self._records[1].size + self._records[3].size
         self.clear()
+        _KEEP.run(self._rows, 0, *np.zeros((2, self._nv)), *self._records)
+        self._call = _KEEP.call  # compiled now
 
     def __len__(self) -> int:
         """Return the number of rows."""
