@@ -135,12 +135,13 @@ class ClosedLoop:
         q, v = world.measured
         are_views = world.has_views
         for _ in range(steps):
-            torque = tick(world.time_ns * 1e-9, q, v)
+            time = world.time_ns * 1e-9
+            torque = tick(time, q, v)
             if are_views:
-                keep(q, v)
+                keep(time, q, v)
                 world.step(torque)
             else:
-                keep(world.position, world.velocity)
+                keep(time, world.position, world.velocity)
                 world.step(torque)
                 q, v = world.measured
 

@@ -9,7 +9,7 @@ from icir_control.control.kernels.memory import JOINT_PATH, POSE_PATH
 from icir_control.control.readout import Readout
 from icir_control.dynamics.kernels import CheckedKernel
 
-FIELDS: Final = ('time', 'position_reference', 'velocity_reference', 'pose_reference')
+FIELDS: Final = ('position_reference', 'velocity_reference', 'pose_reference')
 """Of the tick's record."""
 MEMORY_FIELDS: Final = ('torque', 'torque_unsaturated', 'path', 'joints_follow')
 """Of the controller's memory."""
@@ -27,12 +27,12 @@ def _keep(
     memory: np.ndarray,
     memory_places: np.ndarray,
 ) -> int:
-    """Copy q, v and what lies at the places of two records into a row."""
+    """Copy q, v and what lies at the places of two records into a row, after its time."""
     nv = q.shape[0]
     for i in range(nv):
-        rows[row, i] = q[i]
-        rows[row, nv + i] = v[i]
-    begin = 2 * nv
+        rows[row, 1 + i] = q[i]
+        rows[row, 1 + nv + i] = v[i]
+    begin = 1 + 2 * nv
     for i in range(tick_places.shape[0]):
         rows[row, begin + i] = tick[int(tick_places[i])]
     begin += tick_places.shape[0]
@@ -61,7 +61,8 @@ class TickLog:
             numbers = np.arange(record.nbytes // 8).view(record.dtype)[0]
             places = [np.ravel(numbers[name]).view(np.int64) for name in names]
             self._records += [record.view(np.float64), np.concatenate(places).astype(float)]
-        self._width = 2 * self._nv + self._records[1].size + self._records[3].size
+        self._width = 1 + 2 * self._nv + self._records[1].size + self._records[3].size
+        self._before, self._count = np.zeros(self._width), 0
         self.clear()
         _KEEP.run(self._rows, 0, *np.zeros((2, self._nv)), *self._records)
         self._call = _KEEP.call  # compiled now
@@ -72,31 +73,33 @@ class TickLog:
 
     def clear(self) -> None:
         """Begin anew."""
-        self._count = 0
+        self._before, self._count = self._last.copy(), 0
         self._rows = np.empty((_ROWS, self._width))
 
-    def keep(self, q: NDArray[np.float64], v: NDArray[np.float64]) -> None:
+    def keep(self, time: float, q: NDArray[np.float64], v: NDArray[np.float64]) -> None:
         """Add the tick that was just computed.
 
         Args:
+            time: Of the measured state [s]; the tick's own is ahead of it by the delay.
             q: (nv,) where the plant is [rad or m].
             v: (nv,) how it moves [rad/s or m/s].
         """
         row = self._count
         if row == len(self._rows):
             self._rows = np.concatenate([self._rows, np.empty_like(self._rows)])
+        self._rows[row, 0] = time
         self._call(self._rows, row, q, v, *self._records)
         self._count = row + 1
 
     @property
     def q(self) -> NDArray[np.float64]:
         """(nv,) position of the last row [rad or m]."""
-        return self._rows[self._count - 1, : self._nv]
+        return self._last[1 : 1 + self._nv]
 
     @property
     def v(self) -> NDArray[np.float64]:
         """(nv,) velocity of the last row [rad/s or m/s]."""
-        return self._rows[self._count - 1, self._nv : 2 * self._nv]
+        return self._rows[self._count - 1, 1 + self._nv : 1 + 2 * self._nv]
 
     @property
     def columns(self) -> dict[str, NDArray[np.float64]]:
@@ -109,9 +112,9 @@ class TickLog:
         pose.
         """
         nv = self._nv
-        sizes = [nv, nv, 1, nv, nv, 12, nv, nv, 1, 1]
+        sizes = [1, nv, nv, nv, nv, 12, nv, nv, 1, 1]
         rows = self._rows[: self._count].copy()
-        q, v, time, q_reference, v_reference, pose, torque, unsaturated, *flags = np.split(
+        time, q, v, q_reference, v_reference, pose, torque, unsaturated, *flags = np.split(
             rows, np.cumsum(sizes)[:-1], axis=1
         )
         path, follows = (np.ascontiguousarray(flag).view(np.int64) for flag in flags)
