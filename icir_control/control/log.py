@@ -99,7 +99,12 @@ class TickLog:
     @property
     def v(self) -> NDArray[np.float64]:
         """(nv,) velocity of the last row [rad/s or m/s]."""
-        return self._rows[self._count - 1, 1 + self._nv : 1 + 2 * self._nv]
+        return self._last[1 + self._nv : 1 + 2 * self._nv]
+
+    @property
+    def _last(self) -> NDArray[np.float64]:
+        """The last row, also where the log was begun anew since."""
+        return self._rows[self._count - 1] if self._count else self._before
 
     @property
     def columns(self) -> dict[str, NDArray[np.float64]]:
