@@ -5,11 +5,6 @@ import re
 import pytest
 from arm_trial import EXAMPLES, PIXELS, ROBOTS, Trial, pixels
 
-KNOWN = {
-    'pr2': 'its own body is in the way home',
-}
-"""Where something is left to do, and what."""
-
 pytestmark = pytest.mark.long
 
 
@@ -18,8 +13,6 @@ pytestmark = pytest.mark.long
 )
 @pytest.mark.parametrize('arm', EXAMPLES, ids=str)
 def test_an_arm_does_all_by_the_command_line_alone(ros_graph, arm):
-    if arm.urdf.stem in KNOWN:
-        pytest.xfail(KNOWN[arm.urdf.stem])
     outcome = Trial(ros_graph, arm).run()
     if arm.refusal:
         assert re.search(arm.refusal, outcome.refused)

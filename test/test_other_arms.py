@@ -169,10 +169,13 @@ def test_any_serial_arm_runs_by_its_urdf_alone(ros_graph, urdf, options, base):
     assert sim.wait(3.0) == 0
 
 
+ANY_ARM_MODES = ['gravity', 'home', 'ready', 'down', 'float', 'impedance', 'jog', 'hold']
+
+
 @pytest.mark.parametrize(
     ('urdf', 'modes'),
     [
-        (DATA / 'six_axis.urdf', ['gravity', 'home', 'down', 'float', 'impedance', 'jog', 'hold']),
+        (DATA / 'six_axis.urdf', ANY_ARM_MODES),
         (share_directory() / 'urdf' / 'gen3_7dof.urdf', None),
     ],
     ids=['any arm', 'one that ships'],

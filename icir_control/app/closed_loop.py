@@ -15,6 +15,7 @@ from icir_control.control import Controller, ControllerConfig, replaced
 from icir_control.control.log import TickLog
 from icir_control.dynamics import Model, load_urdf
 from icir_control.nodes.bridge.config import BridgeConfig
+from icir_control.nodes.home import with_targets
 from icir_control.nodes.robot import Robot as Arm
 from icir_control.parameter import flatten
 from icir_control.simulation import Plant
@@ -65,9 +66,8 @@ class ClosedLoop:
         )
         self.model = self.arm.model
         parameters = replaced(self.arm.parameters, changes or {})
-        self.controller = Controller(
-            self.model, ControllerConfig.from_parameters(parameters, self.model)
-        )
+        config = ControllerConfig.from_parameters(parameters, self.model)
+        self.controller = Controller(self.model, with_targets(config, self.arm))
         self.tool = self.controller.config.arm.end_effector_frame
         given = {'initial_configuration': start, 'plant': plant, 'timestep': timestep}
         self.world = BridgeConfig.from_parameters(bridge.parameters, self.model).world(

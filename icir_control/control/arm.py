@@ -160,13 +160,19 @@ class Arm:
         limits = np.array([self.model.lower_position_limit, self.model.upper_position_limit])
         return np.where(np.isfinite(limits).all(axis=0), limits, 0.0).mean(axis=0)
 
-    @cached_property
+    @property
     def rest_posture(self) -> NDArray[np.float64]:
-        """(nv,) the middle of the limits, unless that is near a singularity or too heavy to hold.
+        """(nv,) the first of `rest_postures` [rad or m]."""
+        return self.rest_postures[0]
 
-        Then the best of some hundred postures, the same at every start: the largest product of
-        the smallest singular value and the distance to the limits. With fewer than six joints
-        those of the position alone count, too, as far as the joints can move it.
+    @cached_property
+    def rest_postures(self) -> NDArray[np.float64]:
+        """(k, nv) some hundred postures, the same at every start, the best to rest in first.
+
+        That is the middle of the limits, unless it is near a singularity or too heavy to hold;
+        then the largest product of the smallest singular value and the distance to the limits.
+        With fewer than six joints those of the position alone count, too, as far as the joints
+        can move it.
         """
         lower, upper = self.model.lower_position_limit, self.model.upper_position_limit
         # Not far from the middle where a joint can turn round and round.
@@ -187,11 +193,12 @@ class Arm:
         data = self.model.create_data()
         weight = np.abs([gravity_torque(self.model, data, q).copy() for q in postures])
         held = np.all(weight <= TORQUE_SHARE * self.model.effort_limit, axis=1)
-        if least[0] > WELL_CONDITIONED and held[0]:
-            return self.middle
         width = np.maximum(high - low, 1e-9)
         room = (np.minimum(postures - low, high - postures) / width).min(axis=1)
-        return postures[np.argmax(least * room * np.where(held, 1.0, UNHELD))]
+        value = least * room * np.where(held, 1.0, UNHELD)
+        if least[0] > WELL_CONDITIONED and held[0]:
+            value[0] = np.inf
+        return postures[np.argsort(-value, kind='stable')]
 
     def check_limits(
         self, what: str, q: NDArray[np.float64], start: NDArray[np.float64] | None = None

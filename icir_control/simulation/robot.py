@@ -13,10 +13,12 @@ from icir_control.errors import InvalidValueError, UnknownNameError
 from icir_control.simulation.joints import Joints
 from icir_control.simulation.plant import Plant, compile_plant
 from icir_control.simulation.scene import build_scene, settle_floor
-from icir_control.simulation.start import find_start
+from icir_control.simulation.start import find_start, overloaded, touching
 from icir_control.simulation.urdf import read_urdf
 
 LONGEST_TIMESTEP = 0.02  # s
+ON_THE_WAY = 60
+"""Postures in which a straight way of the joints is looked at."""
 
 
 class Dynamics:
@@ -200,6 +202,25 @@ class SimulatedRobot:
         """
         body = self._nominal_bodies[link or self.end_effector_frame]
         return self._nominal.frame_placement(self._joints.vector('q', q), body)
+
+    def is_free(self, q: ArrayLike) -> bool:
+        """Tell whether the joints go straight from the start to q (nv,) and rest there.
+
+        On no part of the way links touch that did not at the start, nor the floor, nor is the
+        weight more than the motors hold.
+        """
+        goal, start = self._joints.vector('q', q), self._initial
+        data, first = mujoco.MjData(self.model), None
+        for share in np.linspace(0.0, 1.0, ON_THE_WAY):
+            data.qpos[:] = (start + share * (goal - start))[self._joints.inverse]
+            mujoco.mj_kinematics(self.model, data)
+            mujoco.mj_comPos(self.model, data)
+            mujoco.mj_collision(self.model, data)
+            faults = touching(self.model, data) | overloaded(self.model, data).keys()
+            first = faults if first is None else first
+            if not faults <= first:
+                return False
+        return True
 
     def _start(
         self, spec: mujoco.MjSpec, nominal: mujoco.MjModel, given: ArrayLike | None

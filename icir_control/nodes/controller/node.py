@@ -19,6 +19,7 @@ from icir_control.nodes.controller.motion_status import MotionStatus
 from icir_control.nodes.controller.requests import Requests
 from icir_control.nodes.controller.state_monitor import StartDetector, StateMonitor
 from icir_control.nodes.controller.telemetry import Telemetry
+from icir_control.nodes.home import with_targets
 from icir_control.nodes.parameters import Parameters
 from icir_control.nodes.process.run import gc_off, join_graph
 from icir_control.nodes.process.stop_request import StopRequest
@@ -227,7 +228,7 @@ def declare_config(parameters: Parameters, robot: Robot) -> ControllerConfig:
     """
     model = robot.model
     own = {name: value for name, value in robot.parameters.items() if name not in INTERFACE}
-    config = ControllerConfig.from_parameters(own, model)
+    config = with_targets(ControllerConfig.from_parameters(own, model), robot)
     parameters.declare(config.parameters, config.value, model.nv)
     pose_modes = [mode.name for mode in config.modes.values() if 'pose' in mode.law.accepts]
     parameters.declare({POSE_MODES.name: POSE_MODES}, lambda _: pose_modes, model.nv)
