@@ -369,7 +369,8 @@ def test_fitted_shape_contains_the_points(stretch):
 @pytest.mark.parametrize('make', [
     lambda: Capsule(-0.1, 0.2), lambda: Capsule(0.1, float('nan')), lambda: Sphere(0.0),
     lambda: Sphere('1'), lambda: Box((1.0, 0.0, 1.0)), lambda: Box((1.0, 1.0)),
-    lambda: Cylinder(0.1, 0.0), lambda: CollisionShape('a', 'A', 3.0), lambda: CollisionShape('a', 'A', Sphere(1.0), 2.0),
+    lambda: Cylinder(0.1, 0.0), lambda: CollisionShape('a', 'A', 3.0),
+    lambda: CollisionShape('a', 'A', Sphere(1.0), 2.0),
 ])  # fmt: skip
 def test_a_shape_without_size_is_refused(make):
     with pytest.raises(InvalidValueError, match='expected'):

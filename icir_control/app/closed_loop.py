@@ -65,9 +65,8 @@ class ClosedLoop:
         )
         self.model = self.arm.model
         parameters = replaced(self.arm.parameters, changes or {})
-        self.controller = Controller(
-            self.model, ControllerConfig.from_parameters(parameters, self.model)
-        )
+        config = ControllerConfig.from_parameters(parameters, self.model, self.arm.shapes)
+        self.controller = Controller(self.model, config)
         self.tool = self.controller.config.arm.end_effector_frame
         given = {'initial_configuration': start, 'plant': plant, 'timestep': timestep}
         self.world = BridgeConfig.from_parameters(bridge.parameters, self.model).world(

@@ -27,16 +27,15 @@ from icir_control.dynamics.kernels.vector import Vector
 
 
 @inlined
-def place_shapes(rows: np.ndarray, table: np.ndarray) -> None:
-    """Write where all shapes lie."""
-    for k in range(table.shape[0]):
-        row = int(table[k, at.ROW])
-        R = vec.load_matrix(rows, row, buffer_at.ROTATION)
-        p = vec.apply(R, vec.load(table, k, at.POSITION))
-        p = vec.add(vec.load(rows, row, buffer_at.POSITION), p)
-        vec.store(table, k, at.PLACED_POSITION, p)
-        R = vec.multiply(R, vec.load_matrix(table, k, at.ROTATION))
-        vec.store_matrix(table, k, at.PLACED_ROTATION, R)
+def place_shape(rows: np.ndarray, table: np.ndarray, k: int) -> None:
+    """Write where a shape lies."""
+    row = int(table[k, at.ROW])
+    R = vec.load_matrix(rows, row, buffer_at.ROTATION)
+    p = vec.apply(R, vec.load(table, k, at.POSITION))
+    p = vec.add(vec.load(rows, row, buffer_at.POSITION), p)
+    vec.store(table, k, at.PLACED_POSITION, p)
+    R = vec.multiply(R, vec.load_matrix(table, k, at.ROTATION))
+    vec.store_matrix(table, k, at.PLACED_ROTATION, R)
 
 
 @inlined
@@ -187,7 +186,8 @@ def distances(buffer: np.ndarray, table: np.ndarray, pairs: np.ndarray, out: np.
     """
     rows = buffer_at.rows_of(buffer)
     origin = vec.load(rows, 0, buffer_at.POSITION)
-    place_shapes(rows, table)
+    for k in range(table.shape[0]):
+        place_shape(rows, table, k)
     for k in range(pairs.shape[0]):
         measure(table, pairs, k, out)
         for step in range(0, 6, 3):
