@@ -51,7 +51,7 @@ class RefusedError(IcirError):
     Attributes:
         reason: Why, in one word: `unknown_mode`, `no_state`, `no_target`, `position_limit`,
             `singularity`, `out_of_reach`, `law_failed`, `invalid_joints`, `invalid_trajectory`,
-            `old_trajectory`, `velocity_limit`, `effort_limit`, or `refused`.
+            `old_trajectory`, `velocity_limit`, `effort_limit`, `clearance`, or `refused`.
         joint: The joint that is the cause; empty where it is none.
         value: What was found: a position [rad or m], a singular value, a distance [m, rad].
         lower: Least valid value.
@@ -115,6 +115,37 @@ class SingularityError(RefusedError):
             f'{what} comes too near a singularity: smallest singular value of the Jacobian '
             f'{value:.2g}, at least {lower:g} is needed; move the joints first',
             reason='singularity',
+            value=value,
+            lower=lower,
+        )
+
+
+class ClearanceError(RefusedError):
+    """A motion that would bring two links, or a link and the floor, too near each other.
+
+    Attributes:
+        links: Names of the two.
+        share: Where on the path they are nearest, from 0 at its start to 1.
+    """
+
+    def __init__(
+        self, what: str, links: tuple[str, str], value: float, lower: float, share: float = 0.0
+    ) -> None:
+        """State where the two are nearest, their distance there, and the least that is valid.
+
+        Args:
+            what: Such as `the posture`, or `the path, 40% of the way,`.
+            links: The two.
+            value: Their distance [m], below zero where they overlap.
+            lower: The least that is valid [m].
+            share: Of the path.
+        """
+        self.links, self.share = links, share
+        first, second = links
+        found = f'{value:.3g} m apart' if value > 0.0 else f'in collision ({value:.3g} m)'
+        super().__init__(
+            f'{what} has {first} and {second} {found}; at least {lower:.3g} m are needed',
+            reason='clearance',
             value=value,
             lower=lower,
         )

@@ -66,7 +66,7 @@ class ClosedLoop:
         )
         self.model = self.arm.model
         parameters = replaced(self.arm.parameters, changes or {})
-        config = ControllerConfig.from_parameters(parameters, self.model)
+        config = ControllerConfig.from_parameters(parameters, self.model, self.arm.shapes)
         self.controller = Controller(self.model, with_targets(config, self.arm))
         self.tool = self.controller.config.arm.end_effector_frame
         given = {'initial_configuration': start, 'plant': plant, 'timestep': timestep}

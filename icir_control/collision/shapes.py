@@ -60,11 +60,26 @@ class Box:
 
 
 @dataclass(frozen=True)
+class Cylinder:
+    """A cylinder of `radius` [m] and `length` [m] along z, centred at the origin.
+
+    Its distances are bounded from below.
+    """
+
+    radius: float
+    length: float
+
+    def __post_init__(self) -> None:
+        _check_length('radius of a cylinder', self.radius)
+        _check_length('length of a cylinder', self.length)
+
+
+@dataclass(frozen=True)
 class HalfSpace:
     """All with z <= 0, such as the floor."""
 
 
-Shape = Capsule | Sphere | Box | HalfSpace
+Shape = Capsule | Sphere | Box | Cylinder | HalfSpace
 
 
 @dataclass(frozen=True)
@@ -85,7 +100,7 @@ class CollisionShape:
 
     def __post_init__(self) -> None:
         if not isinstance(self.shape, Shape):
-            expected = 'a Capsule, Sphere, Box or HalfSpace'
+            expected = 'a Capsule, Sphere, Box, Cylinder or HalfSpace'
             raise InvalidValueError(f'shape of {self.name}', self.shape, expected)
         if not isinstance(self.placement, SE3):
             raise InvalidValueError(f'placement of {self.name}', self.placement, 'an SE3')
@@ -248,6 +263,10 @@ def _table_row(shape: CollisionShape, row: int, frame: SE3) -> Array:
         kind, half = at.BOX, 0.5 * np.array(solid.size)
         segment = np.where(np.arange(3) == half.argmax(), half, 0.0)
         around = float(np.linalg.norm(half - segment))
+    if isinstance(solid, Cylinder):
+        kind, around = at.CYLINDER, solid.radius
+        half = np.array([solid.radius, solid.radius, 0.5 * solid.length])
+        segment = np.array([0.0, 0.0, 0.5 * solid.length])
     values[at.KIND], values[at.RADIUS], values[at.SEGMENT_RADIUS] = kind, radius, around
     values[at.HALF : at.HALF + 3], values[at.SEGMENT : at.SEGMENT + 3] = half, segment
     return values

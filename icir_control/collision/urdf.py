@@ -8,7 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from icir_control.collision.shapes import Box, Capsule, CollisionShape, Shape, Sphere
+from icir_control.collision.shapes import (
+    Box,
+    Capsule,
+    CollisionShape,
+    Cylinder,
+    Shape,
+    Sphere,
+)
 from icir_control.dynamics.urdf_xml import read_source, resolve_package
 from icir_control.errors import InvalidValueError, ModelError
 from icir_control.share import SCHEME
@@ -24,8 +31,8 @@ def load_collision_shapes(
     """Return the shapes of all `<collision>` elements of a URDF.
 
     A shape has the element's name, or else that of its link; one that is taken, with a colon and
-    a number. A cylinder becomes the capsule around it, and a mesh the smaller of the capsule and
-    the box around it along its principal axes; the log says which.
+    a number. A mesh becomes the smaller of the capsule and the box around it along its principal
+    axes; the log says which.
 
     Args:
         path_or_xml: A path, a `package://name/path`, or XML text.
@@ -65,9 +72,7 @@ def load_collision_shapes(
             if note:
                 rounded.append(f'{name} ({note})')
     if rounded:
-        _log.info(
-            '%s: shapes that stand for larger or rounder ones: %s', label, ', '.join(rounded)
-        )
+        _log.info('%s: shapes that stand for meshes within them: %s', label, ', '.join(rounded))
     return tuple(found)
 
 
@@ -105,7 +110,8 @@ def _shape(
         return Box((x, y, z)), identity, ''
     if kind in ('capsule', 'cylinder'):
         radius, length = (_numbers(geometry.get(name), 1)[0] for name in ('radius', 'length'))
-        return Capsule(radius, length), identity, 'cylinder' if kind == 'cylinder' else ''
+        solid = Capsule if kind == 'capsule' else Cylinder
+        return solid(radius, length), identity, ''
     if kind == 'mesh':
         vertices = _vertices(geometry.get('filename') or '', folder, package_dirs)
         scale = np.array(_numbers(geometry.get('scale', '1 1 1'), 3))
@@ -126,8 +132,10 @@ def _vertices(filename: str, folder: Path, package_dirs: Sequence[str | Path]) -
     if name.startswith(SCHEME):
         path = resolve_package(name, package_dirs, folder)
     try:
-        mesh: Any = trimesh.load(path, force='mesh')
-        vertices = np.asarray(mesh.vertices, dtype=float)
+        scene: Any = trimesh.load_scene(path)
+        if scene.units is not None:
+            scene = scene.scaled(trimesh.units.unit_conversion(scene.units, 'meters'))
+        vertices = np.asarray(scene.to_mesh().vertices, dtype=float)
     except Exception as error:  # of many kinds, one for each format
         raise ModelError(f'mesh {filename!r} cannot be read: {error}') from None
     if vertices.ndim != 2 or len(vertices) < 3:

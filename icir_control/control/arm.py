@@ -1,10 +1,12 @@
 """The arm as the laws see it: a model, the frame that acts and the frame it is told in."""
 
+from copy import copy
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from icir_control.control.clearance import Clearance
 from icir_control.control.kernels.rehearse import TORQUE_SHARE, WEIGHT_SHARE
 from icir_control.control.workspace import Workspace
 from icir_control.dynamics import (
@@ -16,7 +18,7 @@ from icir_control.dynamics import (
     root_link,
     tip_link,
 )
-from icir_control.errors import ConfigurationError, PositionLimitError
+from icir_control.errors import ClearanceError, ConfigurationError, PositionLimitError
 from icir_control.spatial import SE3, Motion
 from icir_control.trajectory import JointTrajectory
 
@@ -43,15 +45,24 @@ class Arm:
         end_effector_frame: Name of the frame that acts.
         frame: Index of the end-effector frame.
         T_world_base: Placement of the base frame, which does not move.
+        clearance: Watches how near its links come to each other; None where nothing is known of
+            their shapes.
     """
 
-    def __init__(self, model: Model, base_frame: str, end_effector_frame: str) -> None:
+    def __init__(
+        self,
+        model: Model,
+        base_frame: str,
+        end_effector_frame: str,
+        clearance: Clearance | None = None,
+    ) -> None:
         """Look the frames up.
 
         Args:
             model: Of a fixed-base arm, nq == nv.
             base_frame: Name of a frame that is fixed to the world; empty for the root link.
             end_effector_frame: Name of a frame; empty for the last link of a serial arm.
+            clearance: Of the model's links.
 
         Raises:
             UnknownNameError: A frame that the model lacks; the message lists those it has.
@@ -63,7 +74,7 @@ class Arm:
                 f'the model {model.name!r} has nq = {model.nq} and nv = {model.nv}; '
                 'the controller runs arms with a fixed base (nq == nv)'
             )
-        self.model = model
+        self.model, self.clearance = model, clearance
         self.base_frame = base_frame or root_link(model)
         self.end_effector_frame = end_effector_frame or tip_link(model)
         self.frame = named_frame(model, self.end_effector_frame)
@@ -199,6 +210,38 @@ class Arm:
         if least[0] > WELL_CONDITIONED and held[0]:
             value[0] = np.inf
         return postures[np.argsort(-value, kind='stable')]
+
+    def with_clearance(self, least: float) -> 'Arm':
+        """Return the same arm with another clearance [m]."""
+        if self.clearance is None or self.clearance.least == least:
+            return self
+        arm = copy(self)
+        arm.clearance = self.clearance.changed(least)
+        return arm
+
+    def check_clearance(self, what: str, path: ArrayLike) -> None:
+        """Refuse a path (n, nv) of the joints on which links come too near each other.
+
+        Args:
+            what: Whose path it is, for the message.
+            path: Positions between which the joints go straight.
+
+        Raises:
+            ClearanceError: Names the two links, where they are nearest, and how near.
+        """
+        if self.clearance is not None:
+            self.clearance.check(what, path)
+
+    def check_clearance_at(self, q: NDArray[np.float64]) -> None:
+        """Refuse a posture (nv,) in which links are too near each other.
+
+        Raises:
+            ClearanceError: Names the two that are nearest, and how near.
+        """
+        if self.clearance is not None and self.clearance.least:
+            links, found = self.clearance.nearest(q)
+            if found < self.clearance.least:
+                raise ClearanceError('the posture', links, found, self.clearance.least)
 
     def check_limits(
         self, what: str, q: NDArray[np.float64], start: NDArray[np.float64] | None = None

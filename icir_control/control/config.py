@@ -1,14 +1,16 @@
 """The controller's configuration: read once, checked as a whole, frozen."""
 
 import re
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any, Self
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 
+from icir_control.collision import CollisionShape
 from icir_control.control.arm import Arm
+from icir_control.control.clearance import Clearance
 from icir_control.control.law import Law, guarded
 from icir_control.control.laws import LAWS
 from icir_control.control.settings import ControllerParameters, ModeParameters
@@ -23,6 +25,8 @@ from icir_control.parameter import (
     replaced,
     subgroup,
 )
+
+Shapes: TypeAlias = Callable[[], Sequence[CollisionShape]]
 
 TOKEN = re.compile(r'[A-Za-z](?:_?[A-Za-z0-9])*')
 """A name that may stand in that of a ROS service."""
@@ -84,26 +88,42 @@ class ControllerConfig:
     given: Mapping[str, Any]
 
     @classmethod
-    def from_parameters(cls, parameters: Mapping[str, Any], model: Model) -> Self:
+    def from_parameters(
+        cls, parameters: Mapping[str, Any], model: Model, shapes: Shapes | None = None
+    ) -> Self:
         """Read and check everything.
 
         Args:
             parameters: Nested by the dots of the parameters' names, as in the YAML file.
             model: Of the arm.
+            shapes: Returns those of its links; asked where `clearance` is above 0. Without it
+                no clearance can be watched.
 
         Raises:
             ConfigurationError: Names the parameter, its value and what would be valid.
             UnknownNameError: A frame that the model lacks.
         """
-        return cls._read(replaced(parameters, {}), model, None)
+        return cls._read(replaced(parameters, {}), model, None, shapes)
 
     @classmethod
-    def _read(cls, given: dict[str, Any], model: Model, arm: Arm | None) -> Self:
+    def _read(
+        cls,
+        given: dict[str, Any],
+        model: Model,
+        arm: Arm | None,
+        shapes: Shapes | None = None,
+    ) -> Self:
         """Read parameters that nobody else changes; the arm is made where it is not given."""
         own = {name: value for name, value in given.items() if name != 'modes'}
         values = read(ControllerParameters, own, model.nv, also=('modes',))
         if arm is None:
-            arm = Arm(model, values.base_frame, values.end_effector_frame)
+            clearance = None
+            if shapes is not None and values.clearance:
+                height = values.floor_height
+                floor = float(height[0]) if len(height) else None
+                clearance = Clearance(model, shapes(), floor, values.clearance)
+            arm = Arm(model, values.base_frame, values.end_effector_frame, clearance)
+        arm = arm.with_clearance(values.clearance)
         modes = _read_modes(given, values.mode_names, arm)
         if values.initial_mode not in modes:
             raise ConfigurationError(
@@ -215,6 +235,11 @@ class ControllerConfig:
                     f'{name} cannot change while the controller runs; '
                     f'expected one of {", ".join(running)}'
                 )
+        if changes.get('clearance') and self.arm.clearance is None:
+            raise ConfigurationError(
+                'clearance cannot be switched on while the controller runs: the shapes of the '
+                'links are read at its start, where it is above 0; expected 0'
+            )
         # No frame can change while the controller runs, so the arm stays the same.
         return self._read(replaced(self.given, changes), self.arm.model, self.arm)
 

@@ -18,6 +18,7 @@ from icir_control.control.readout import Readout
 from icir_control.control.waypoints import Waypoints, plan_waypoints
 from icir_control.dynamics import Model
 from icir_control.errors import (
+    ClearanceError,
     ConfigurationError,
     IcirError,
     InvalidValueError,
@@ -171,6 +172,7 @@ class Controller(Readout):
         self._await_entry(sum(entry.time < time for entry in self.config.schedule))
         start = engine.start(measured=True)
         initial = self.config.modes[self.config.initial_mode]
+        self._report_clearance()
         try:
             self._enter(initial, start, self._plan(initial, start))
         except RefusedError as error:
@@ -216,6 +218,14 @@ class Controller(Readout):
             words = f'mode {self.mode} has ended, the arm is only held up: {error}'
             self._events.append(Event('error', words, self.mode, error))
             self._rest()
+
+    def _report_clearance(self) -> None:
+        """Say where links are too near each other from the start on."""
+        try:
+            self.config.arm.check_clearance_at(self._engine.q)
+        except ClearanceError as error:
+            words = f'{error}: the arm starts within its clearance, and may only leave it'
+            self._events.append(Event('error', words, '', error))
 
     def _report_contact(self) -> None:
         """Say that the arm touches something, or no more."""
@@ -358,10 +368,13 @@ class Controller(Readout):
 
         Raises:
             ConfigurationError: Nothing has changed then; the message is the reason.
+            ClearanceError: Links are nearer than a new clearance; nothing has changed then.
         """
         config = self.config.updated(changes)
         if self._engine.period > 0.0:
             config.check_stability(self._engine.period)
+        if 'clearance' in changes and self._started:
+            config.arm.check_clearance_at(self._engine.q)
         self.config = self._engine.config = config
         self._mode = self.config.modes.get(self._mode.name, self._mode)
         try:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from icir_control.compiled import JIT_DISABLED, machine_code
+from icir_control.control.clearance import Clearance
 from icir_control.control.config import ControllerConfig
 from icir_control.control.kernels.contact import FREE
 from icir_control.control.kernels.memory import (
@@ -28,6 +29,7 @@ from icir_control.control.kernels.memory import (
 from icir_control.control.kernels.structs import Layout
 from icir_control.control.kernels.tick import CALM, TOO_FAST, TOO_LONG
 from icir_control.control.law import Law, Plan, Start, Tick, guarded, layout_of, numbers_of
+from icir_control.control.repulsion import Repulsion
 from icir_control.control.weight import find_weight, forget_weight
 from icir_control.control.workspace import Workspace
 from icir_control.dynamics.inverse_kinematics import prepare as prepare_inverse_kinematics
@@ -85,6 +87,11 @@ class Engine:
         self._wrench_until = np.inf
         self._looks_beyond = False
         self._segments: deque[JointTrajectory] = deque()
+        self._clearance: Clearance | None = None
+        self._repulsion: Repulsion | None = None
+        self._yields = self._repels = False
+        # Looked up once: a field of a record takes longer than what is done with it.
+        self._repelled = workspace.q, workspace.v, workspace.tick.M, workspace.memory.repulsion
         self.alarmed = self.has_new_period = self.contact_changed = False
 
     # --- Before and during a tick ---------------------------------------------------------
@@ -108,6 +115,8 @@ class Engine:
             self._period = step
             self.has_new_period = True
             self._workspace.change_period(step)
+            if self._repulsion is not None:
+                self._repulsion.period = step
         elif step > 1.5 * self._period:
             self.memory.observing = 0
 
@@ -165,6 +174,11 @@ class Engine:
         if self._segments:
             self._go_on()
         failed = 0
+        if self._repulsion is not None and self._yields:
+            if self.config.values.predictor.delay_steps:
+                self.look_beyond()
+            if self._repulsion.write(*self._repelled) != self._repels:
+                self.memory.repels = self._repels = not self._repels
         if self.alarmed:
             failed = self._workspace.run(BRAKE)
         elif self._in_python is None:
@@ -268,6 +282,8 @@ class Engine:
             value[:] = goal
         self._ramps.clear()
         memory = self.memory
+        if self._repulsion is not None:
+            self._repulsion.begin()
         # Without a path there is nothing to be held to.
         tracks = law.TRACKS and plan.path is not None
         if tracks and not memory.tracks:
@@ -278,7 +294,8 @@ class Engine:
             forget_weight(memory)
         elif memory.tracks and not tracks:
             find_weight(self._workspace)
-        memory.tracks = tracks
+        memory.tracks, self._yields = tracks, not tracks
+        memory.repels = self._repels = False
         self._workspace.install_path(plan.path)
         self._workspace.forget_contact()
         self._segments = deque(plan.then)
@@ -325,6 +342,11 @@ class Engine:
         """
         memory, tick, values = self.memory, self.tick_record, self.config.values
         self._law = law
+        clearance = self.config.arm.clearance
+        if clearance is not self._clearance:
+            self._clearance, self._repulsion = clearance, None
+            if clearance is not None and clearance.least:
+                self._repulsion = Repulsion(clearance, float(tick.period))
         memory.delay = values.predictor.delay_steps
         memory.observer_gain = values.observer.gain
         memory.observer_rate[:] = self.config.observer_rate

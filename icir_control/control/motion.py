@@ -12,8 +12,13 @@ from icir_control.control.law import Plan, Start
 from icir_control.control.workspace import Following, Workspace
 from icir_control.dynamics import inverse_kinematics_solutions
 from icir_control.dynamics.inverse_kinematics import solution_from
-from icir_control.errors import PositionLimitError, RefusedError, SingularityError
-from icir_control.parameter import parameter
+from icir_control.errors import (
+    ClearanceError,
+    PositionLimitError,
+    RefusedError,
+    SingularityError,
+)
+from icir_control.parameter import FloatArray, parameter
 from icir_control.spatial import SE3
 from icir_control.trajectory import PROFILES, JointTrajectory, SE3Trajectory
 
@@ -100,6 +105,7 @@ def plan_joint_motion(
 
     Raises:
         PositionLimitError: A goal, or a way to it, outside the position limits.
+        ClearanceError: A way on which links come too near each other.
     """
     arm.check_limits('the goal', goal)
     # A start faster than a limit cannot be helped by more time: its speed is then the limit.
@@ -128,6 +134,7 @@ def plan_joint_motion(
         )
     for k, sample in enumerate(samples):
         arm.check_limits(f'the path, {k / (SAMPLES - 1):.0%} of the way,', sample, start.q)
+    arm.check_clearance('the path', samples)
     return Plan(path, seconds, note)
 
 
@@ -157,6 +164,7 @@ def plan_pose_motion(
     Raises:
         OutOfReachError: A goal out of reach.
         PositionLimitError: A goal, or a way, past a joint limit.
+        ClearanceError: A way on which links come too near each other.
         SingularityError: A straight way too near a singularity.
         RefusedError: A straight way that is too fast for the joints.
     """
@@ -174,11 +182,11 @@ def plan_pose_motion(
     if leans:
         share, margin = LEANING_SHARE, LEANING_MARGIN
         start = _on_reference(arm, start, following.singularity_threshold)
-    refusals = []
+    refusals: list[RefusedError] = []
     for posture in _postures_at(arm, goal, start.q, margin):
         try:
             plan = plan_joint_motion(arm, start, posture, duration, profile, share)
-        except PositionLimitError as error:
+        except (PositionLimitError, ClearanceError) as error:
             # A moving arm may have no room to turn round; another posture may lie ahead.
             refusals.append(error)
         else:
@@ -220,7 +228,7 @@ def _plan_straight(
         path = SE3Trajectory.to_rest(
             start.time, planned, start.pose, start.twist, goal, profile=profile
         )
-        memory = _rehearsed(arm, start, path, following, LEANING_SHARE if leans else 1.0)
+        memory, trace = _rehearsed(arm, start, path, following, LEANING_SHARE if leans else 1.0)
         ending, joint, place, seconds, least, left, farthest, square = memory.outcome.tolist()
         is_slowed = seconds > 1.02 * planned + 0.02
         if ending == STUCK and not least < threshold:
@@ -247,6 +255,7 @@ def _plan_straight(
         raise SingularityError(what, least, threshold)
     if ending == STUCK or (leans and is_slowed):
         raise RefusedError(f'{what} is too fast for the joints: {left:.2g} m or rad off it')
+    arm.check_clearance('the path', trace)
     if seconds <= 1.02 * duration + 0.02:
         return Plan(path, duration)
     note = (
@@ -258,8 +267,8 @@ def _plan_straight(
 
 def _rehearsed(
     arm: Arm, start: Start, path: SE3Trajectory, following: Following, share: float
-) -> Any:
-    """Return the memory in which the joints have followed a path to its end.
+) -> tuple[Any, FloatArray]:
+    """Return the memory in which the joints have followed a path to its end, and their way.
 
     Args:
         arm: The arm.
@@ -278,5 +287,4 @@ def _rehearsed(
     workspace.install_path(path)
     workspace.install_following(following)
     workspace.install_start(start.time, start.q, start.v)
-    workspace.rehearse()
-    return memory
+    return memory, workspace.rehearse()

@@ -8,10 +8,12 @@ import os
 import subprocess
 import sys
 import threading
+from functools import partial
 from typing import Self
 
 import yaml
 
+from icir_control.collision import load_collision_shapes
 from icir_control.compiled import JIT_DISABLED
 from icir_control.control import Controller, ControllerConfig
 from icir_control.dynamics import load_urdf
@@ -52,11 +54,13 @@ class LawCompiler:
 def shipped_controller() -> Controller:
     """Return a controller of the robot that ships, with its parameters."""
     share = share_directory()
-    model = load_urdf(share / 'urdf' / f'{ROBOT}.urdf')
+    urdf = share / 'urdf' / f'{ROBOT}.urdf'
+    model = load_urdf(urdf)
     content = yaml.safe_load((share / 'config' / f'{ROBOT}.yaml').read_text())
     parameters = content['/**/controller']['ros__parameters']
     del parameters['model']
-    return Controller(model, ControllerConfig.from_parameters(parameters, model))
+    shapes = partial(load_collision_shapes, urdf)
+    return Controller(model, ControllerConfig.from_parameters(parameters, model, shapes))
 
 
 def main() -> None:

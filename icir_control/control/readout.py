@@ -14,6 +14,7 @@ TERMS = (
     'feedback',
     'null_space',
     'compliance',
+    'repulsion',
     'observer',
     'saturation',
 )
@@ -97,8 +98,8 @@ class Readout:
         inertia is M a_r of the reference, coriolis C v with the
         losses of the joints, gravity g, feedback M (ddq - a_r) without
         null_space, M (1 - J^# J)(ddq - a_r) of a redundant arm whose tool has a path; compliance
-        is J^T f, observer what it cancels, saturation what the limits took away (below zero where
-        they took from a positive torque).
+        is J^T f, repulsion what keeps links apart, observer what it cancels, saturation what the
+        limits took away (below zero where they took from a positive torque).
         """
         memory, tick, g = (
             self._engine.memory,
@@ -119,6 +120,7 @@ class Readout:
             'feedback': M @ (feedback - free),
             'null_space': M @ free,
             'compliance': J.T @ tick.wrench,
+            'repulsion': memory.repulsion * memory.repels,
             'observer': -memory.compensation,
             'saturation': memory.torque - memory.torque_unsaturated,
         }

@@ -216,6 +216,24 @@ class ControllerParameters:
         choices=('euler', 'sampled'),
         running=False,
     )
+    clearance: float = parameter(
+        0.0,
+        'm',
+        'that the links keep from each other and from the floor: motions that come nearer are '
+        'refused, and modes that yield are pushed back within it; 0 for none',
+        lower=0.0,
+        upper=1.0,
+    )
+    floor_height: FloatArray = parameter(
+        [0.0],
+        'm',
+        'of the floor, in the axes of the root link; empty for no floor',
+        lower=-100.0,
+        upper=100.0,
+        length=1,
+        may_be_empty=True,
+        running=False,
+    )
     limits: Limits = group(Limits)
     observer: Observer = group(Observer)
     contact: Contact = group(Contact)

@@ -24,6 +24,10 @@ SAMPLES = 800
 """Of a motion, to look for limits; 20 at most between two points, and 4 at least."""
 
 
+FINE = 100
+"""Of a polynomial, between which its joints go straight, but for 1e-4 of the way."""
+
+
 @dataclass(frozen=True)
 class Waypoints:
     """Points of some joints, each a time after the start.
@@ -87,6 +91,7 @@ def plan_waypoints(arm: Arm, start: Start, waypoints: Waypoints) -> Plan:
     Raises:
         RefusedError: Joints that the arm does not have, or all points in the past.
         PositionLimitError: A way outside the position limits.
+        ClearanceError: A way on which links come too near each other.
     """
     columns = _columns(arm, waypoints.joints)
     begin = start.time if waypoints.start_time is None else waypoints.start_time
@@ -187,6 +192,10 @@ def _check(arm: Arm, start: Start, segments: tuple[JointTrajectory, ...]) -> Non
                 reason='effort_limit',
                 joint=model.joint_names[i],
             )
+    parts = [np.linspace(0.0, segment.duration, FINE) for segment in segments]
+    powers = [np.vander(part, 6, increasing=True) for part in parts]
+    ways = [power @ one.coefficients.T for power, one in zip(powers, segments, strict=True)]
+    arm.check_clearance('the trajectory', np.vstack(ways))
 
 
 def _invalid(why: str) -> RefusedError:

@@ -23,7 +23,7 @@ from icir_control.control.kernels.memory import (
     as_placement,
     as_pose,
 )
-from icir_control.control.kernels.rehearse import rehearse
+from icir_control.control.kernels.rehearse import LONGEST_TIMES, LONGEST_WAIT, rehearse
 from icir_control.control.kernels.structs import argument
 from icir_control.control.kernels.tick import run
 from icir_control.dynamics import Model, compute_all_terms
@@ -61,6 +61,15 @@ def _types() -> tuple[Any, ...]:
 @cache
 def _compiled(function: Callable[..., Any]) -> Callable[..., Any]:
     return function if JIT_DISABLED else bound(function, *_types())
+
+
+@cache
+def _compiled_rehearsal() -> Callable[..., int]:
+    if JIT_DISABLED:
+        return rehearse
+    from numba import types
+
+    return bound(rehearse, *_types(), types.Array(types.float64, 2, 'C'))
 
 
 @dataclass(frozen=True)
@@ -149,17 +158,25 @@ class Workspace:
         """Compile what lets the joints follow a pose path, unless it is."""
         if not JIT_DISABLED:
             self.memory.follower = machine_code(follow_pose_path, *_types())
-        _compiled(rehearse)
+        _compiled_rehearsal()
 
     def prepare_to_place(self) -> None:
         """Compile what places the tool on a joint path, unless it is."""
         if not JIT_DISABLED:
             self.memory.follower = machine_code(place_joint_path, *_types())
 
-    def rehearse(self) -> None:
-        """Run a motion along a pose path to its end without moving the arm; see the kernel."""
+    def rehearse(self) -> NDArray[np.float64]:
+        """Run a motion along a pose path to its end without moving the arm; see the kernel.
+
+        Returns:
+            (n, nv) where the joints are at each step of it.
+        """
         self.prepare_to_follow()
-        _compiled(rehearse)(*self._arguments)
+        memory = self.memory
+        longest = LONGEST_TIMES * memory.duration / memory.speed_scale + LONGEST_WAIT
+        steps = int(longest / self.tick.period) + 2
+        trace = np.empty((steps, self._model.nv))
+        return trace[: _compiled_rehearsal()(*self._arguments, trace)]
 
     def run(self, operation: int = TICK) -> int:
         """Do one operation (`TICK`, ... of the memory module) on this memory; see the kernel."""

@@ -7,6 +7,7 @@ from typing import Any, Self
 
 import yaml
 
+from icir_control.collision import CollisionShape, load_collision_shapes
 from icir_control.dynamics import KinematicTree, Model, load_urdf
 from icir_control.errors import ConfigurationError
 from icir_control.parameter import Parameter, flatten, replaced
@@ -118,6 +119,10 @@ class Robot:
         options = robot_options(own, chain.held)
         values = replaced(values, {'end_effector_frame': chain.end_effector_frame})
         return cls(path, load_urdf(path, **options), options, values, own)
+
+    def shapes(self) -> tuple[CollisionShape, ...]:
+        """Return the collision shapes of the URDF; see `load_collision_shapes`."""
+        return load_collision_shapes(self.path, package_dirs=self.own[PACKAGE_DIRS.name])
 
     @property
     def note(self) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 from rich.console import Console
@@ -17,6 +18,7 @@ from icir_control.app.measurement import Metric, have_passed
 from icir_control.app.output import writing
 from icir_control.app.promises import Amount, measured, promises
 from icir_control.app.robot import DEFAULT_ROBOT, Robot
+from icir_control.collision import load_collision_shapes
 from icir_control.control import Controller, ControllerConfig, replaced
 from icir_control.nodes.process.stop_request import StopRequest
 
@@ -44,7 +46,9 @@ def run_demo(output: Path, report: Path | None, amount: Amount | None) -> bool:
     urdf, parameters = shipped(DEFAULT_ROBOT)
     model = model_of(urdf)
     config = ControllerConfig.from_parameters(
-        replaced(parameters, {**CONTROLLER_CHANGES, 'schedule': schedule_of(PHASES)}), model
+        replaced(parameters, {**CONTROLLER_CHANGES, 'schedule': schedule_of(PHASES)}),
+        model,
+        partial(load_collision_shapes, urdf),
     )
     with _progress(console) as show_time:
         run = record_run(Robot.of(), PHASES, config.arm, show_time)

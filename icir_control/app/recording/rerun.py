@@ -22,6 +22,7 @@ from icir_control.app.measurement import DifferentRunsError
 from icir_control.app.processes import BRIDGE, CONTROLLER
 from icir_control.app.recording.reader import Message, Recording, RecordingError, stamp_ns_of
 from icir_control.app.recording.topics import COMMANDS, MOTION_STATUS, PARAMETERS, WRENCH
+from icir_control.collision import load_collision_shapes
 from icir_control.control import Controller, ControllerConfig
 from icir_control.dynamics import KinematicTree, load_urdf
 from icir_control.nodes.bridge.config import BridgeConfig
@@ -76,7 +77,9 @@ class Rerun:
         if model.joint_names != recording.joint_names:
             raise RecordingError(recording.path, 'is of another robot than its URDF')
         self._config = BridgeConfig.from_parameters(_own(recording.given[BRIDGE]), model)
-        self._controller = Controller(model, ControllerConfig.from_parameters(_own(given), model))
+        shapes = partial(load_collision_shapes, recording.description)
+        config = ControllerConfig.from_parameters(_own(given), model, shapes)
+        self._controller = Controller(model, config)
         self._world = self._config.world(recording.description, robot)
         self._pushes = PushSchedule(self._world.push, self._world.clear_push)
         self._waiting: deque[Push] = deque()

@@ -27,21 +27,32 @@ from icir_control.dynamics.kernels.vector import Vector
 
 
 @inlined
-def _place(rows: np.ndarray, table: np.ndarray) -> None:
-    """Write where all shapes lie."""
-    for k in range(table.shape[0]):
-        row = int(table[k, at.ROW])
-        R = vec.load_matrix(rows, row, buffer_at.ROTATION)
-        p = vec.apply(R, vec.load(table, k, at.POSITION))
-        p = vec.add(vec.load(rows, row, buffer_at.POSITION), p)
-        vec.store(table, k, at.PLACED_POSITION, p)
-        R = vec.multiply(R, vec.load_matrix(table, k, at.ROTATION))
-        vec.store_matrix(table, k, at.PLACED_ROTATION, R)
+def place_shape(rows: np.ndarray, table: np.ndarray, k: int) -> None:
+    """Write where a shape lies."""
+    row = int(table[k, at.ROW])
+    R = vec.load_matrix(rows, row, buffer_at.ROTATION)
+    p = vec.apply(R, vec.load(table, k, at.POSITION))
+    p = vec.add(vec.load(rows, row, buffer_at.POSITION), p)
+    vec.store(table, k, at.PLACED_POSITION, p)
+    R = vec.multiply(R, vec.load_matrix(table, k, at.ROTATION))
+    vec.store_matrix(table, k, at.PLACED_ROTATION, R)
 
 
 @inlined
-def _pair(table: np.ndarray, i: int, j: int, out: np.ndarray, k: int, sign: float) -> None:
-    """Write the distance of shape i and shape j, which is the segment's; a and b swap if -1."""
+def _pair(
+    table: np.ndarray, i: int, j: int, out: np.ndarray, k: int, sign: float, thin: bool
+) -> None:
+    """Take the distance of the capsule around shape i and of shape j, if it is a better bound.
+
+    Args:
+        table: Shapes.
+        i: A shape.
+        j: Another, or a half-space; then i stands for itself.
+        out: Distances.
+        k: Row of the pair.
+        sign: -1 where i is the second of the pair.
+        thin: Whether the capsule around j, too, stands for j.
+    """
     R_i, p_i = (
         vec.load_matrix(table, i, at.PLACED_ROTATION),
         vec.load(table, i, at.PLACED_POSITION),
@@ -52,11 +63,18 @@ def _pair(table: np.ndarray, i: int, j: int, out: np.ndarray, k: int, sign: floa
         found = shapes.box_half_space(R_i, p_i, vec.load(table, i, at.HALF), R, p)
     else:
         radius_i = table[i, at.SEGMENT_RADIUS]
+        half = vec.load(table, j, at.HALF)
+        if thin:
+            # A cylinder's is along z.
+            half, radius_j = vec.load(table, j, at.SEGMENT), table[j, at.SEGMENT_RADIUS]
         way = vec.apply_transposed(R, vec.apply(R_i, vec.load(table, i, at.SEGMENT)))
         center = vec.apply_transposed(R, vec.subtract(p_i, p))
-        found = shapes.segment_box(center, way, vec.load(table, j, at.HALF))
+        found = shapes.segment_box(center, way, half)
         found = shapes.in_world(R, p, found)
     d, c_i, c_j, n, feature_i, direction_i, feature_j, direction_j = found
+    if table[i, at.KIND] == at.CYLINDER or table[j, at.KIND] == at.CYLINDER:
+        _take_direction(table, i, j, out, k, sign, n)
+        return
     distance = d - radius_i - radius_j
     if distance <= out[k, at.DISTANCE]:
         return
@@ -78,6 +96,81 @@ def _pair(table: np.ndarray, i: int, j: int, out: np.ndarray, k: int, sign: floa
     vec.store(out, k, at.DIRECTION_A + second * step, direction_j)
 
 
+@inlined
+def _against(table: np.ndarray, i: int, n: Vector) -> Vector:
+    """Return the point of a shape that lies farthest against a direction, in world axes."""
+    R, half = vec.load_matrix(table, i, at.PLACED_ROTATION), vec.load(table, i, at.HALF)
+    x = vec.apply_transposed(R, n)
+    if table[i, at.KIND] == at.CYLINDER:
+        point = shapes.against_cylinder(x, half)
+    else:
+        point = shapes.against_box(x, half)
+    point = vec.add(vec.load(table, i, at.PLACED_POSITION), vec.apply(R, point))
+    return vec.subtract(point, vec.scale(table[i, at.RADIUS], n))
+
+
+@inlined
+def _take_direction(
+    table: np.ndarray, i: int, j: int, out: np.ndarray, k: int, sign: float, n: Vector
+) -> None:
+    """Take the gap between two shapes along a direction from j to i, if it is a better bound.
+
+    The distance is the greatest such gap (Gilbert, Johnson & Keerthi 1988); here of a few
+    directions, each improved by two steps towards the line between the two points.
+    """
+    p = vec.load(table, j, at.PLACED_POSITION)
+    step = at.WITNESS_B - at.WITNESS_A
+    first, second = 0, 1
+    if sign < 0.0:
+        first, second = 1, 0
+    for _ in range(3):
+        a = _against(table, i, n)
+        b = p
+        if table[j, at.KIND] != at.HALF_SPACE:
+            b = _against(table, j, vec.scale(-1.0, n))
+        way = vec.subtract(a, b)
+        gap = vec.dot(n, way)
+        if table[j, at.KIND] == at.HALF_SPACE:
+            b = vec.subtract(a, vec.scale(gap, n))
+        if gap > out[k, at.DISTANCE]:
+            out[k, at.DISTANCE] = gap
+            vec.store(out, k, at.NORMAL, vec.scale(sign, n))
+            vec.store(out, k, at.WITNESS_A + first * step, a)
+            vec.store(out, k, at.WITNESS_A + second * step, b)
+            out[k, at.RADIUS_A], out[k, at.RADIUS_B] = 0.0, 0.0
+            out[k, at.FEATURE_A], out[k, at.FEATURE_B] = at.VERTEX, at.VERTEX
+        if gap <= 0.0 or table[j, at.KIND] == at.HALF_SPACE:
+            return
+        n = vec.add(n, vec.scale(0.5 / sqrt(vec.dot(way, way)), way))
+        n = vec.scale(1.0 / sqrt(vec.dot(n, n)), n)
+
+
+@inlined
+def measure(table: np.ndarray, pairs: np.ndarray, k: int, out: np.ndarray) -> None:
+    """Write the distance of one pair of shapes whose places are written."""
+    a, b = int(pairs[k, 0]), int(pairs[k, 1])
+    kind_a, kind_b = table[a, at.KIND], table[b, at.KIND]
+    out[k, at.DISTANCE] = -np.inf
+    # The segment comes first, a half-space last. Of two others: the better of two lower bounds.
+    is_ordered = kind_a == at.CAPSULE or kind_b == at.HALF_SPACE
+    is_flat = kind_a != at.CAPSULE and kind_a != at.HALF_SPACE
+    both = is_flat and kind_b != at.CAPSULE and kind_b != at.HALF_SPACE
+    for swap in range(2):
+        if both or is_ordered == (swap == 0):
+            i, j, sign = (b, a, -1.0) if swap else (a, b, 1.0)
+            _pair(table, i, j, out, k, sign, False)
+    for side in range(2):
+        i, j, sign = (b, a, -1.0) if side else (a, b, 1.0)
+        if table[i, at.KIND] == at.CYLINDER and table[j, at.KIND] != at.HALF_SPACE:
+            if table[j, at.KIND] != at.BOX and (side == 0 or not both):
+                _pair(table, j, i, out, k, -sign, True)
+            z = vec.apply(vec.load_matrix(table, i, at.PLACED_ROTATION), (0.0, 0.0, 1.0))
+            p = vec.load(table, i, at.PLACED_POSITION)
+            if vec.dot(z, vec.subtract(p, vec.load(table, j, at.PLACED_POSITION))) < 0.0:
+                z = vec.scale(-1.0, z)
+            _take_direction(table, i, j, out, k, sign, z)
+
+
 @CheckedKernel
 def distances(buffer: np.ndarray, table: np.ndarray, pairs: np.ndarray, out: np.ndarray) -> int:
     """Write the distances of all pairs of shapes.
@@ -93,17 +186,10 @@ def distances(buffer: np.ndarray, table: np.ndarray, pairs: np.ndarray, out: np.
     """
     rows = buffer_at.rows_of(buffer)
     origin = vec.load(rows, 0, buffer_at.POSITION)
-    _place(rows, table)
+    for k in range(table.shape[0]):
+        place_shape(rows, table, k)
     for k in range(pairs.shape[0]):
-        a, b = int(pairs[k, 0]), int(pairs[k, 1])
-        kind_a, kind_b = table[a, at.KIND], table[b, at.KIND]
-        out[k, at.DISTANCE] = -np.inf
-        # The segment comes first, a half-space last. Two boxes: the better of two lower bounds.
-        is_ordered = kind_a == at.CAPSULE or kind_b == at.HALF_SPACE
-        for swap in range(2):
-            if kind_a == kind_b == at.BOX or is_ordered == (swap == 0):
-                i, j, sign = (b, a, -1.0) if swap else (a, b, 1.0)
-                _pair(table, i, j, out, k, sign)
+        measure(table, pairs, k, out)
         for step in range(0, 6, 3):
             p = vec.load(out, k, at.WITNESS_A + step)
             vec.store(out, k, at.WORLD_A + step, vec.subtract(p, origin))

@@ -19,8 +19,11 @@ PLACED_ROTATION = 22
 PLACED_POSITION = 31
 S_STRIDE = 34
 
-CAPSULE, BOX, HALF_SPACE = range(3)
-"""A half-space is all with z <= 0 in its own frame. A sphere is a capsule of length 0."""
+CAPSULE, BOX, CYLINDER, HALF_SPACE = range(4)
+"""A half-space is all with z <= 0 in its own frame. A sphere is a capsule of length 0.
+
+Of a cylinder along z, the core is the box around it.
+"""
 
 # -- a distance ---------------------------------------------------------------------------------
 DISTANCE = 0

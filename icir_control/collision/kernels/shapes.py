@@ -114,6 +114,21 @@ def _support(n: float, half: float) -> float:
 
 
 @inlined
+def against_box(n: Vector, half: Vector) -> Vector:
+    """Return the point of a box that lies farthest against a direction; of many the middle."""
+    return _support(n[0], half[0]), _support(n[1], half[1]), _support(n[2], half[2])
+
+
+@inlined
+def against_cylinder(n: Vector, half: Vector) -> Vector:
+    """Return the same of a cylinder along z; half its sizes."""
+    across = sqrt(n[0] * n[0] + n[1] * n[1])
+    if across < PARALLEL:
+        return 0.0, 0.0, _support(n[2], half[2])
+    return -half[0] * n[0] / across, -half[0] * n[1] / across, _support(n[2], half[2])
+
+
+@inlined
 def perpendicular(a: Vector) -> Vector:
     """Return a unit vector perpendicular to a, which is not 0."""
     i = 0 if abs(a[0]) < 0.6 * sqrt(vec.dot(a, a)) else 1
@@ -199,9 +214,7 @@ def segment_box(center: Vector, way: Vector, half: Vector) -> Found:
 def box_half_space(R: Matrix, p: Vector, half: Vector, R_plane: Matrix, p_plane: Vector) -> Found:
     """Return the distance of a box at (R, p) and of a half-space, in world axes."""
     n = R_plane[0][2], R_plane[1][2], R_plane[2][2]
-    n_box = vec.apply_transposed(R, n)
-    x = (_support(n_box[0], half[0]), _support(n_box[1], half[1]), _support(n_box[2], half[2]))
-    a = vec.add(p, vec.apply(R, x))
+    a = vec.add(p, vec.apply(R, against_box(vec.apply_transposed(R, n), half)))
     d = vec.dot(n, vec.subtract(a, p_plane))
     return d, a, vec.subtract(a, vec.scale(d, n)), n, at.VERTEX, vec.ZERO, at.FACE, vec.ZERO
 

@@ -14,12 +14,15 @@ TORQUE_SHARE = 0.9
 WEIGHT_SHARE = 0.05
 """Of the effort limit that the weight must leave of that for a slower motion to be of use."""
 
+LONGEST_TIMES, LONGEST_WAIT = 3.0, 10.0
+"""Times the time of the path, and time beside it [s], after which a rehearsal is given up."""
+
 OUTSIDE, STUCK, ARRIVED = range(3)
 """How a rehearsal ends: past a position limit, at rest elsewhere, at the goal."""
 
 
 @kernel
-def rehearse(dynamics: np.ndarray, memory: Struct, tick: Struct) -> None:
+def rehearse(dynamics: np.ndarray, memory: Struct, tick: Struct, trace: np.ndarray) -> int:
     """Run a motion along a pose path to its end without moving the arm.
 
     Args:
@@ -30,19 +33,27 @@ def rehearse(dynamics: np.ndarray, memory: Struct, tick: Struct) -> None:
             singular value on the way, the distance that is left to the path [m, rad], the
             greatest on the way, and the square of `stretch`.
         tick: Holds the reference, which moves.
+        trace: (n, nv), written: where the joints are before each step, as far as there is room.
+
+    Returns:
+        How many rows were written.
     """
     lowest, highest, outcome = memory.lowest, memory.highest, memory.outcome
     q, q_before, q_after = tick.position_reference, memory.q_before, memory.q_after
     n, h = q.shape[0], tick.period
-    longest = 3.0 * memory.duration / memory.speed_scale + 10.0
+    longest = LONGEST_TIMES * memory.duration / memory.speed_scale + LONGEST_WAIT
     still = 0.0
-    time = 0.0
+    time, steps = 0.0, 0
     clear(outcome)
     outcome[0] = STUCK
     outcome[4] = np.inf
     while time < longest and still <= 0.3 and outcome[0] == STUCK:
         copy(q, q_before)
         copy(q_after, q)
+        if steps < trace.shape[0]:
+            for i in range(n):
+                trace[steps, i] = q[i]
+            steps += 1
         follow(dynamics, memory, tick)
         time += h
         outcome[3] = time
@@ -62,6 +73,7 @@ def rehearse(dynamics: np.ndarray, memory: Struct, tick: Struct) -> None:
             outcome[0] = ARRIVED
         still = still + h if fastest < 1e-3 and memory.limited else 0.0
     outcome[5] = memory.off_path
+    return steps
 
 
 @part

@@ -280,7 +280,10 @@ def sense(dynamics: np.ndarray, memory: Struct, tick: Struct) -> None:
 
 @part
 def actuate(memory: Struct, tick: Struct) -> None:
-    """Write tau = M ddq + nle + J^T f - r (computed torque), and what the motors give of it."""
+    """Write tau = M ddq + nle + J^T f - r + tau_c (computed torque), and what the motors give.
+
+    tau_c keeps links apart in laws that yield.
+    """
     if not memory.tracks:
         keep_off_limits(memory, tick)
         keep_off_speed_limits(memory, tick)
@@ -294,6 +297,8 @@ def actuate(memory: Struct, tick: Struct) -> None:
             total += M[i, j] * ddq[j]
         for j in range(6):
             total += J[j, i] * f[j]
+        if memory.repels:
+            total += memory.repulsion[i]
         tau[i] = total
     limit_torque(memory, tick)
     send(memory)

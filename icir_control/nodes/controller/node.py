@@ -228,7 +228,7 @@ def declare_config(parameters: Parameters, robot: Robot) -> ControllerConfig:
     """
     model = robot.model
     own = {name: value for name, value in robot.parameters.items() if name not in INTERFACE}
-    config = with_targets(ControllerConfig.from_parameters(own, model), robot)
+    config = with_targets(ControllerConfig.from_parameters(own, model, robot.shapes), robot)
     parameters.declare(config.parameters, config.value, model.nv)
     pose_modes = [mode.name for mode in config.modes.values() if 'pose' in mode.law.accepts]
     parameters.declare({POSE_MODES.name: POSE_MODES}, lambda _: pose_modes, model.nv)

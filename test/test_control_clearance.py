@@ -1,0 +1,255 @@
+"""The arm does not hit itself or the floor: MuJoCo's contacts say so."""
+
+from itertools import product
+
+import mujoco
+import numpy as np
+import pytest
+from closed_loop import HOME, ClosedLoop, changed, model_of, parameters_of, urdf_of
+
+from icir_control.collision import load_collision_shapes
+from icir_control.control import Arm, ControllerConfig, Start, Waypoints
+from icir_control.control.motion import plan_joint_motion
+from icir_control.errors import ClearanceError
+from icir_control.spatial import SE3, Motion
+
+CLEARANCE = 0.02
+ABOVE_FLOOR = np.radians([-23.0, 71.0, -62.0, 47.0, -18.0, -65.0])
+"""The tool is 36 mm above the floor."""
+AT_BASE = np.radians([130.0, 77.0, -131.0, -29.0, -55.0, -72.0])
+"""The tool is 27 mm beside the base."""
+INTO_FLOOR = np.radians([0.0, 110.0, 0.0, 0.0, 0.0, 0.0])
+HOMES = {
+    'gen3_6dof': HOME,
+    'gen3_7dof': np.radians([0.0, 15.0, 180.0, -130.0, 0.0, 55.0, 90.0]),
+}
+
+
+class Geometry:
+    """MuJoCo's contacts and distances of an arm."""
+
+    def __init__(self, robot: str):
+        self.model = ClosedLoop(robot=robot, start=HOMES[robot]).world.model
+        self.data = mujoco.MjData(self.model)
+
+    def place(self, q) -> None:
+        self.data.qpos[:] = q
+        mujoco.mj_kinematics(self.model, self.data)
+        mujoco.mj_comPos(self.model, self.data)
+
+    def touches(self, path) -> bool:
+        """Whether links touch in one of the postures."""
+        for q in path:
+            self.place(q)
+            mujoco.mj_collision(self.model, self.data)
+            if self.data.ncon:
+                return True
+        return False
+
+    def nearest(self, path, links) -> float:
+        """The least distance of two links in the postures [m]."""
+        geoms = [
+            [
+                geom
+                for geom in np.flatnonzero(self.model.geom_contype)
+                if self.model.body(self.model.geom_bodyid[geom]).name
+                == ('world' if link == 'floor' else link)
+            ]
+            for link in links
+        ]
+        least = np.inf
+        for q in path:
+            self.place(q)
+            for pair in product(*geoms):
+                found = mujoco.mj_geomDistance(self.model, self.data, *pair, 1.0, None)
+                least = min(least, found)
+        return least
+
+
+def arm_of(robot: str, clearance: float) -> Arm:
+    parameters = changed(parameters_of(robot), clearance=clearance)
+    shapes = load_collision_shapes(urdf_of(robot))
+    return ControllerConfig.from_parameters(parameters, model_of(robot), lambda: shapes).arm
+
+
+def at_rest(arm: Arm, q) -> Start:
+    return Start(0.0, q, np.zeros(arm.nv), SE3.identity(), Motion.zero(), 1e-3)
+
+
+def way(plan) -> np.ndarray:
+    times = plan.path.start_time + np.linspace(0.0, plan.duration, 401)
+    return np.array([plan.path.position(time) for time in times])
+
+
+def refusal_of(act, *arguments) -> ClearanceError | None:
+    try:
+        act(*arguments)
+    except ClearanceError as error:
+        return error
+    return None
+
+
+def check_random_goals(robot: str, count: int) -> None:
+    watched, free, geometry = arm_of(robot, CLEARANCE), arm_of(robot, 0.0), Geometry(robot)
+    rng, left = np.random.default_rng(7), {True: count // 2, False: count // 2}
+    start = at_rest(free, HOMES[robot])
+    while any(left.values()):
+        goal = free.model.random_configuration(rng)
+        path = way(plan_joint_motion(free, start, goal, 2.0, 'cubic'))
+        touches = geometry.touches(path)
+        if not left[touches]:
+            continue
+        left[touches] -= 1
+        refused = refusal_of(plan_joint_motion, watched, start, goal, 2.0, 'cubic')
+        if refused is None:
+            assert not touches, goal
+        else:
+            assert geometry.nearest(path, refused.links) < 2.0 * CLEARANCE, (goal, refused)
+
+
+@pytest.mark.parametrize('robot', HOMES)
+def test_no_random_goal_leads_into_contact(robot):
+    check_random_goals(robot, 30)
+
+
+@pytest.mark.long
+def test_no_one_of_500_random_goals_leads_into_contact():
+    check_random_goals('gen3_6dof', 500)
+
+
+def test_nothing_is_missed_between_the_points_of_a_path():
+    watched = arm_of('gen3_6dof', CLEARANCE)
+    rng, clearance = np.random.default_rng(2), watched.clearance
+    seen = set()
+    for _ in range(24):
+        first, last = (watched.model.random_configuration(rng) for _ in range(2))
+        shares = np.linspace(0.0, 1.0, 3000)[:, None]
+        found = np.array([clearance.distances(q) for q in first + shares * (last - first)])
+        if found[0].min() < CLEARANCE:
+            continue
+        refused = refusal_of(clearance.check, 'the path', [first, last])
+        least = found.min()
+        seen.add(refused is None)
+        if refused is None:
+            assert least > 0.9 * CLEARANCE
+        else:
+            assert least < CLEARANCE + 1e-3
+            assert refused.value == pytest.approx(least, abs=5e-3)
+    assert seen == {True, False}
+
+
+def test_a_refusal_says_what_would_come_too_near_and_where():
+    loop = ClosedLoop(start=HOME)
+    loop.go('home', 0.1)
+    with pytest.raises(ClearanceError, match='bracelet_link and floor in collision') as refused:
+        loop.controller.set_target_joints(INTO_FLOOR)
+    error = refused.value
+    assert (error.reason, error.links) == ('clearance', ('bracelet_link', 'floor'))
+    assert error.share == pytest.approx(1.0)
+    assert error.value < -0.05
+    assert error.lower == CLEARANCE
+    loop.run(500)
+    np.testing.assert_allclose(loop.q, HOME, atol=1e-12)
+
+
+def test_ways_of_the_tool_and_trajectories_are_refused_too():
+    loop = ClosedLoop(start=ABOVE_FLOOR)
+    loop.go('jog', 0.6)
+    pose = loop.controller.current_pose
+    down = [0.0, 0.0, -0.03]
+    with pytest.raises(ClearanceError, match='bracelet_link and floor'):
+        loop.controller.set_target_pose(SE3(pose.rotation, pose.translation + down))
+    loop.controller.set_target_pose(SE3(pose.rotation, pose.translation - down))
+    loop.run(1000)
+    names = loop.model.joint_names
+    with pytest.raises(ClearanceError, match='the trajectory, .* and floor'):
+        loop.controller.follow(Waypoints(names, [4.0, 8.0], [INTO_FLOOR, HOME]))
+    loop.controller.follow(Waypoints(names, [4.0], [HOME]))
+
+
+def test_a_start_that_is_too_near_is_said_and_may_be_left():
+    """The floor is raised under the tool."""
+    loop = ClosedLoop(start=ABOVE_FLOOR, floor_height=[0.025])
+    (event,) = loop.controller.take_events()
+    assert event.level == 'error'
+    assert 'bracelet_link and floor 0.0145 m apart; at least 0.02 m' in event.text
+    loop.go('gravity', 0.2)
+    assert not loop.controller.torque_terms['repulsion'].any()
+    lower = ABOVE_FLOOR + [0.0, 0.01, 0.0, 0.0, 0.0, 0.0]
+    loop.go('hold', 0.1)
+    loop.controller.update({'modes.home.target_deg': np.degrees(lower).tolist()})
+    with pytest.raises(ClearanceError, match='bracelet_link and floor'):
+        loop.controller.select('home')
+    loop.controller.update({'modes.home.target_deg': np.degrees(HOME).tolist()})
+    loop.go('home', 5.0)
+    np.testing.assert_allclose(loop.q, HOME, atol=1e-9)
+
+
+def test_clearance_is_changed_while_the_controller_runs():
+    loop = ClosedLoop(start=ABOVE_FLOOR)
+    with pytest.raises(ClearanceError, match='bracelet_link and floor .* at least 0.045 m'):
+        loop.controller.update({'clearance': 0.045})
+    assert loop.controller.config.values.clearance == CLEARANCE
+    loop.go('home', 0.1)
+    loop.controller.update({'clearance': 0.0})
+    loop.controller.set_target_joints(INTO_FLOOR)
+
+
+def test_an_arm_far_from_everything_moves_as_without_clearance():
+    """To the last bit."""
+    runs = []
+    for clearance in (0.0, CLEARANCE):
+        loop = ClosedLoop(start=HOME, clearance=clearance)
+        for mode in ('ready', 'down', 'gravity', 'float', 'impedance'):
+            loop.go(mode, 0.1)
+            loop.world.push('bracelet_link', np.array([3.0, 4.0, 5.0, 0.0, 0.0, 0.0]))
+            runs.append(loop.run(100)['torque'])
+    half = len(runs) // 2
+    assert np.array_equal(runs[:half], runs[half:])
+
+
+def check_pushes(mode: str, start, seconds: float) -> None:
+    """Random pushes, renewed every 0.3 s, on the links of the forearm and the tool."""
+    loop, rng = ClosedLoop(start=start), np.random.default_rng(1)
+    loop.go(mode, 0.01)
+    links = ['bracelet_link', 'spherical_wrist_1_link', 'forearm_link']
+    work, works, push, v = 0.0, [], None, loop.world.velocity.copy()
+
+    def push_at_random() -> None:
+        nonlocal work, push, v
+        assert not loop.touches
+        # What the last torque has done while the plant took its step.
+        torque, before = loop.controller.torque_terms['repulsion'], v
+        v = loop.world.velocity.copy()
+        work += 0.5e-3 * torque @ (before + v)
+        works.append(work)
+        assert (np.abs(torque) <= loop.model.effort_limit).all()
+        if (len(works) - 1) % 300 == 0:
+            if push is not None:
+                loop.world.clear_push(push[0])
+            force = rng.normal(size=3)
+            force *= rng.uniform(0.0, 15.0) / np.linalg.norm(force)
+            push = links[rng.integers(3)], force - [0.0, 0.0, 10.0]
+        R = loop.world.data.body(push[0]).xmat.reshape(3, 3)
+        loop.world.push(push[0], np.concatenate([R.T @ push[1], np.zeros(3)]))
+
+    loop.run(round(1e3 * seconds), push_at_random)
+    assert loop.controller.mode == mode
+    assert min(works) < -1e-6, 'nothing came near'
+    assert max(works) <= 1e-9
+
+
+STARTS = {'floor': ABOVE_FLOOR, 'base': AT_BASE}
+
+
+@pytest.mark.parametrize('near', STARTS)
+@pytest.mark.parametrize('mode', ['float', 'impedance', 'gravity'])
+def test_a_pushed_arm_that_yields_touches_nothing(mode, near):
+    check_pushes(mode, STARTS[near], 2.0)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize('near', STARTS)
+@pytest.mark.parametrize('mode', ['float', 'impedance'])
+def test_an_arm_that_is_pushed_for_a_minute_touches_nothing(mode, near):
+    check_pushes(mode, STARTS[near], 60.0)
