@@ -22,6 +22,9 @@ _CHUNK = 50
 
 _log = logging.getLogger(__name__)
 
+_WARM: set[frozenset[type[Law]]] = set()
+"""The laws for which all that a tick may need has been compiled in this process."""
+
 
 class InProcess:
     """A `Session` with the loop that the demo's promises are measured on.
@@ -39,7 +42,10 @@ class InProcess:
             ModelMismatchError: They differ.
         """
         check_model(loop.model, loop.world)
-        loop.controller.warm_up()
+        laws = frozenset(type(mode.law) for mode in loop.controller.config.modes.values())
+        if laws not in _WARM:  # the machine code serves every arm
+            loop.controller.warm_up()
+            _WARM.add(laws)
         self.loop = loop
         self.arm = loop.controller.config.arm
         self.modes = loop.controller.mode_names
