@@ -38,6 +38,7 @@ TEST = [
     'setuptools>=70.1,<80',
 ]
 BENCH = ['example-robot-data', 'pin']
+STUDY = ['dask', 'distributed', 'scipy']
 DOCS = ['furo', 'myst-parser', 'sphinx']
 CI = ['colcon-common-extensions']
 
@@ -71,6 +72,7 @@ setup(
         'record': RECORD,
         'test': TEST,
         'bench': BENCH,
+        'study': STUDY,
         'docs': DOCS,
         'ci': CI,
     },

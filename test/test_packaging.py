@@ -54,6 +54,8 @@ OPTIONAL = {'control_msgs', 'pandas', 'simulation_interfaces', 'visualization_ms
 RECORD = {'imageio_ffmpeg', 'mcap', 'mcap_ros2', 'plotly'}
 # Of the extra `panel`, likewise.
 PANEL = {'viser', 'websockets'}
+# Of the extra `study`, likewise.
+STUDY = {'dask', 'distributed', 'scipy'}
 
 
 def setup_answers(*options):
@@ -110,7 +112,7 @@ def test_every_imported_library_is_declared_for_rosdep():
     declared = {element.text for element in MANIFEST.findall('exec_depend')}
     imported = imported_libraries(ROOT / 'icir_control') | imported_libraries(ROOT / 'launch')
     needed = {ROSDEP_KEYS.get(name, name) for name in imported - NO_KEY}
-    assert needed <= declared | RECORD | PANEL
+    assert needed <= declared | RECORD | PANEL | STUDY
 
 
 def test_every_imported_library_is_declared_for_pip():

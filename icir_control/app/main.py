@@ -237,6 +237,32 @@ def demo(
         raise typer.Exit(1)
 
 
+@app.command('study')
+def study_command(
+    file: Annotated[Path, typer.Argument(help='YAML file: robot, run, vary, number, ...')],
+    output: Annotated[
+        Path | None, typer.Option(help='CSV file.', show_default='results/NAME.csv')
+    ] = None,
+    workers: Annotated[
+        int | None, typer.Option(min=1, help='Processes.', show_default='one a processor')
+    ] = None,
+    scheduler: Annotated[
+        str,
+        typer.Option(help='Cluster of dask.distributed, tcp://host:8786.', show_default='none'),
+    ] = '',
+    only: Annotated[
+        int | None, typer.Option(min=0, help='Run this one alone.', show_default='all')
+    ] = None,
+    record: Annotated[
+        Path | None, typer.Option(help='MCAP file, of a run alone.', show_default='none')
+    ] = None,
+) -> None:
+    """Run many simulations whose plant and parameters vary; go on where it was interrupted."""
+    from icir_control.app.study import study_file
+
+    study_file(file, output, workers, scheduler, only, record)
+
+
 def main() -> None:
     """Run the command line of this process; an error of ours becomes a sentence and a status."""
     try:

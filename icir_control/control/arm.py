@@ -125,6 +125,14 @@ class Arm:
         self._workspace.sense(q, np.zeros(self.nv))
         return frame_placement(self.model, self._workspace.data, named_frame(self.model, frame))
 
+    def placements(self, positions: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return T_world_tool (n, 4, 3) at each of (n, nv): rows 0-2 rotation, row 3 position."""
+        poses, still = np.empty((len(positions), 4, 3)), np.zeros(self.nv)
+        for pose, q in zip(poses, positions, strict=True):
+            self._workspace.sense(q, still)
+            pose[:] = self._workspace.tick.pose
+        return poses
+
     def motion(self, q: NDArray[np.float64], v: NDArray[np.float64]) -> tuple[SE3, Motion]:
         """Return T_world_tool and the LOCAL twist of the end-effector frame at q, v (nv,)."""
         self._workspace.sense(q, v)

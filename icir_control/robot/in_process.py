@@ -1,7 +1,7 @@
 """The simulated arm and its controller in this process, without ROS."""
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from icir_control.app.closed_loop import ClosedLoop
 from icir_control.app.measurement import Array
-from icir_control.control import Law, Waypoints
+from icir_control.control import Law, Tick, Waypoints
 from icir_control.errors import InvalidValueError
 from icir_control.nodes.bridge.self_check import check_model
 from icir_control.parameter import checked
@@ -21,6 +21,9 @@ _CHUNK = 50
 """Steps between two looks at what has become of a motion."""
 
 _log = logging.getLogger(__name__)
+
+_WARM: set[frozenset[type[Law]]] = set()
+"""The laws for which all that a tick may need has been compiled in this process."""
 
 
 class InProcess:
@@ -39,7 +42,10 @@ class InProcess:
             ModelMismatchError: They differ.
         """
         check_model(loop.model, loop.world)
-        loop.controller.warm_up()
+        laws = frozenset(type(mode.law) for mode in loop.controller.config.modes.values())
+        if laws not in _WARM:  # the machine code serves every arm
+            loop.controller.warm_up()
+            _WARM.add(laws)
         self.loop = loop
         self.arm = loop.controller.config.arm
         self.modes = loop.controller.mode_names
@@ -166,3 +172,17 @@ class InProcess:
         for event in self.loop.controller.take_events():
             self._last_event = event.text
             _log.log(logging.INFO if event.level == 'info' else logging.WARNING, '%s', event.text)
+
+
+def law_of(law: type[Law] | Callable[[Tick], ArrayLike]) -> type[Law]:
+    """Return a class; a function becomes the acceleration of one."""
+    if isinstance(law, type):
+        if issubclass(law, Law):
+            return law
+    elif callable(law):
+
+        def acceleration(self: Law, tick: Tick) -> ArrayLike:
+            return law(tick)
+
+        return type(law.__name__, (Law,), {'acceleration': acceleration, '__doc__': law.__doc__})
+    raise InvalidValueError('law', law, 'a subclass of icir_control.control.Law, or a function')

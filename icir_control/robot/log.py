@@ -10,7 +10,7 @@ import numpy as np
 from icir_control.app.measurement import Array, TimeSeries
 from icir_control.control import Arm
 from icir_control.errors import ConfigurationError, UnknownNameError
-from icir_control.spatial import SE3, log3
+from icir_control.spatial import kernels
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -95,27 +95,24 @@ class Log:
     @cached_property
     def tool_position(self) -> Array:
         """(n, 3) of the tool in the base frame [m]."""
-        return np.array([pose.translation for pose in self._poses(self.q)]).reshape(-1, 3)
+        return self._in_base(self._arm.placements(self.q))[:, 3]
 
     @cached_property
     def tool_error(self) -> Array:
         """(n, 6) from the tool to its reference in base axes [m, rad]; rotation as a vector."""
-        errors = np.zeros((len(self), 6))
-        pairs = zip(self._poses(self.q), self.reference_poses, strict=True)
-        for row, (pose, goal) in enumerate(pairs):
-            errors[row, :3] = goal.translation - pose.translation
-            errors[row, 3:] = log3(goal.rotation @ pose.rotation.T)
+        poses, goals = self._in_base(self._arm.placements(self.q)), self.reference_poses
+        errors = np.empty((len(self), 6))
+        errors[:, :3] = goals[:, 3] - poses[:, 3]
+        turns = goals[:, :3] @ poses[:, :3].swapaxes(1, 2)
+        for turn, error in zip(turns, errors, strict=True):
+            kernels.log3(turn, error[3:])
         return errors
 
     @property
-    def reference_poses(self) -> list[SE3]:
-        """T_base_tool that the tool should have, for each row."""
-        T_base_world = self._arm.T_world_base.inverse()
-        poses = self._poses(self.q_reference)
-        for row, pose in enumerate(self._series['pose_reference']):
-            if not np.isnan(pose[3, 0]):
-                poses[row] = T_base_world @ SE3(pose[:3], pose[3])
-        return poses
+    def reference_poses(self) -> Array:
+        """(n, 4, 3) T_base_tool that the tool should have: rows 0-2 rotation, row 3 position."""
+        poses, given = self._arm.placements(self.q_reference), self._series['pose_reference']
+        return self._in_base(np.where(np.isnan(given), poses, given))
 
     def plot(self, *names: str) -> 'Figure':
         """Draw series over time, one above the other.
@@ -183,12 +180,15 @@ class Log:
         require('mcap', 'rclpy')
         from icir_control.robot.save import write_recording
 
-        references = self.reference_poses if 'q_reference' in self.names else []
+        references = self.reference_poses if 'q_reference' in self.names else None
         write_recording(Path(path), self, self._urdf, self._arm, references)
 
-    def _poses(self, positions: Array) -> list[SE3]:
-        T_base_world, placement = self._arm.T_world_base.inverse(), self._arm.placement
-        return [T_base_world @ placement(q) for q in positions]
+    def _in_base(self, poses: Array) -> Array:
+        """Return T_base_tool (n, 4, 3) of T_world_tool (n, 4, 3)."""
+        base = self._arm.T_world_base
+        # Of each pose the rotation's columns and the position are vectors of the world.
+        position = (poses[:, 3:] - base.translation) @ base.rotation
+        return np.concatenate([base.rotation.T @ poses[:, :3], position], axis=1)
 
     def _labels(self, name: str) -> tuple[str, ...]:
         if name in SERIES:

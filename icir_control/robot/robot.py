@@ -18,7 +18,7 @@ from icir_control.app.robot import Robot as Files
 from icir_control.control import Law, Tick, Waypoints
 from icir_control.dynamics import Model
 from icir_control.errors import IcirError, InvalidValueError, RefusedError
-from icir_control.robot.in_process import InProcess
+from icir_control.robot.in_process import InProcess, law_of
 from icir_control.robot.log import Log
 from icir_control.robot.parameters import Parameters
 from icir_control.robot.session import Session
@@ -265,7 +265,7 @@ class Robot:
         Raises:
             RefusedError: It cannot start, or there is no simulation in this process.
         """
-        self.session.run_law(_law_of(law), parameters)
+        self.session.run_law(law_of(law), parameters)
 
     def push(
         self,
@@ -399,17 +399,3 @@ def _vector(name: str, value: ArrayLike, size: int) -> Array:
     if vector.shape != (size,) or not np.isfinite(vector).all():
         raise InvalidValueError(name, value, f'{size} finite numbers')
     return vector
-
-
-def _law_of(law: type[Law] | Callable[[Tick], ArrayLike]) -> type[Law]:
-    """Return a class; a function becomes the acceleration of one."""
-    if isinstance(law, type):
-        if issubclass(law, Law):
-            return law
-    elif callable(law):
-
-        def acceleration(self: Law, tick: Tick) -> ArrayLike:
-            return law(tick)
-
-        return type(law.__name__, (Law,), {'acceleration': acceleration, '__doc__': law.__doc__})
-    raise InvalidValueError('law', law, 'a subclass of icir_control.control.Law, or a function')

@@ -1,7 +1,6 @@
 """A log as a recording: an MCAP file with the topics that bridge and controller publish."""
 
 import time
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,9 +32,7 @@ if TYPE_CHECKING:
 _POSE_PERIOD = 0.01  # s, as the controller publishes them
 
 
-def write_recording(
-    path: Path, log: 'Log', urdf: str, arm: Arm, references: Sequence[SE3]
-) -> None:
+def write_recording(path: Path, log: 'Log', urdf: str, arm: Arm, references: Array | None) -> None:
     """Write a log; arrival in the file is simulation time, from now on.
 
     Args:
@@ -43,7 +40,7 @@ def write_recording(
         log: What has happened.
         urdf: The robot's description.
         arm: The arm.
-        references: T_base_tool that the tool should have, for each row; none where not known.
+        references: (n, 4, 3) T_base_tool that the tool should have; None where not known.
 
     Raises:
         ConfigurationError: The file exists, or cannot be written.
@@ -76,10 +73,10 @@ def write_recording(
             write(STATES, moment, joints(position=q, velocity=v, effort=applied))
             write(COMMANDS, moment, joints(effort=torque))
             applied = torque
-            if moment >= due and references:
+            if moment >= due and references is not None:
                 due = moment + _POSE_PERIOD * (1.0 - 1e-6)
                 write(CURRENT_POSE, moment, _pose(T_base_world @ arm.placement(q)))
-                write(REFERENCE_POSE, moment, _pose(references[row]))
+                write(REFERENCE_POSE, moment, _pose(SE3(references[row, :3], references[row, 3])))
                 unsaturated = log.torque_unsaturated[row]
                 q, v = log.q_reference[row], log.v_reference[row]
                 write(JOINT_REFERENCE, moment, joints(position=q, velocity=v, effort=unsaturated))

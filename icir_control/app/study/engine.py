@@ -1,0 +1,120 @@
+"""The runs of a study over the workers of dask.distributed, each a row of a table on disk.
+
+A row is written as soon as it is there; what is there already is not run again. At the end the
+table is sorted: it is the same to the last bit whatever the workers were.
+"""
+
+import csv
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from importlib.metadata import version
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+from icir_control.app.study.plan import Sample, Study
+from icir_control.app.study.run import METRICS, Row, run_one
+from icir_control.errors import ConfigurationError
+
+DEATHS = 20
+"""Workers that may die under one run before it is given up."""
+
+
+def run_study(
+    study: Study,
+    table: Path,
+    show: Callable[[int, int], None],
+    *,
+    workers: int | None = None,
+    scheduler: str = '',
+) -> list[dict[str, str]]:
+    """Run what is not in the table yet, and return all of it, as text.
+
+    Args:
+        study: The study.
+        table: CSV file: begun, or continued where it is of the same study.
+        show: Told how many runs are done, of how many.
+        workers: Processes on this machine; None for one on each processor.
+        scheduler: Address of a cluster to use instead, such as `tcp://host:8786`.
+
+    Raises:
+        ConfigurationError: The table is of another study, or cannot be written.
+    """
+    samples = study.samples()
+    columns = ['run', *study.vary, 'outcome', 'time', *METRICS, 'version']
+    done = _read(table, columns, samples)
+    missing = [index for index in range(len(samples)) if index not in done]
+    show(len(done), len(samples))
+    if missing:
+        with table.open('a', newline='') as file, _client(workers, scheduler) as client:
+            if not done:
+                file.truncate(0)
+                file.write(_line(columns))
+            from distributed import as_completed
+
+            wanted = [samples[index] for index in missing]
+            futures = client.map(partial(run_one, study), missing, wanted, pure=False)
+            for future in as_completed(futures):
+                row: Row = future.result() | {'version': version('icir_control')}
+                file.write(_line([row[name] for name in columns]))
+                file.flush()
+                done[row['run']] = {name: str(row[name]) for name in columns}
+                show(len(done), len(samples))
+    rows = [done[index] for index in range(len(samples))]
+    complete = table.with_suffix('.sorted')
+    complete.write_text(_line(columns) + ''.join(_line(list(row.values())) for row in rows))
+    os.replace(complete, table)
+    return rows
+
+
+def _read(table: Path, columns: list[str], samples: list[Sample]) -> dict[int, dict[str, str]]:
+    """Return the rows that are there, whole and of this study, by run."""
+    if not table.exists() or not table.stat().st_size:
+        return {}
+    text = table.read_text()
+    # What a killed process had begun to write is not a row.
+    whole = text[: text.rfind('\n') + 1]
+    if len(whole) < len(text):
+        table.write_text(whole)
+    reader = csv.DictReader(StringIO(whole))
+    rows = {int(row['run']): row for row in reader if list(row) == columns}
+    names = list(reader.fieldnames or ())
+    fits = names == columns and all(
+        index < len(samples) and all(row[n] == str(v) for n, v in samples[index].items())
+        for index, row in rows.items()
+    )
+    if not fits:
+        raise ConfigurationError(
+            f'{table} is of another study; name another file by --output, or delete it'
+        )
+    return rows
+
+
+@contextmanager
+def _client(workers: int | None, scheduler: str) -> Iterator[Any]:
+    """Give a client of a cluster, which ends with the context where it is our own."""
+    import dask
+    from distributed import Client, LocalCluster
+
+    with dask.config.set({'distributed.scheduler.allowed-failures': DEATHS}):
+        if scheduler:
+            with Client(scheduler) as client:
+                yield client
+            return
+        with (
+            LocalCluster(
+                n_workers=workers or len(os.sched_getaffinity(0)),
+                threads_per_worker=1,
+                dashboard_address=None,
+            ) as cluster,
+            Client(cluster) as client,
+        ):
+            yield client
+
+
+def _line(values: list[Any]) -> str:
+    text = StringIO()
+    csv.writer(text, lineterminator='\n').writerow([str(value) for value in values])
+    return text.getvalue()

@@ -1,0 +1,70 @@
+"""One run of a study: a simulation in this process, and what is measured of it."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from icir_control.app.study.plan import PLANT, Sample, Study, config_of, variable
+from icir_control.errors import IcirError
+from icir_control.parameter import read
+from icir_control.robot import Robot
+from icir_control.simulation import Plant
+
+METRICS = {'joint_error': 'rad', 'tool_error': 'm', 'tool_turn': 'rad', 'torque_share': ''}
+"""The greatest of a run, by name, with units."""
+
+ARRIVED = 'arrived'
+Row = dict[str, Any]
+
+
+def run_one(study: Study, index: int, sample: Sample, record: Path | None = None) -> Row:
+    """Run a sample and measure it.
+
+    Args:
+        study: What happens.
+        index: Of the run.
+        sample: What differs.
+        record: MCAP file for its log; None for none.
+
+    Returns:
+        The row: index, sample, `outcome` (a run that breaks off says why), time [s], metrics.
+    """
+    outcome, robot = ARRIVED, None
+    try:
+        plant, parameters = _given(study, sample)
+        nv = config_of(study.robot).arm.nv
+        robot = Robot.simulate(study.robot, plant=read(Plant, plant, nv), parameters=parameters)
+        for one in study.run:
+            if isinstance(one, dict):
+                robot.push(one['push'], seconds=one['seconds'])
+            else:
+                robot.go(one)
+    except IcirError as error:
+        outcome = f'{type(error).__name__}: {error}'
+    row: Row = {'run': index, **sample, 'outcome': outcome, 'time': np.nan}
+    if robot is None:
+        return row | dict.fromkeys(METRICS, np.nan)
+    log = robot.log
+    tool = np.abs(log.tool_error.reshape(-1, 2, 3))
+    if record is not None:
+        log.save(record)
+    return row | {
+        'time': robot.time,
+        'joint_error': float(np.abs(log.q_reference - log.q).max()),
+        'tool_error': float(np.linalg.norm(tool[:, 0], axis=1).max()),
+        'tool_turn': float(np.linalg.norm(tool[:, 1], axis=1).max()),
+        'torque_share': float((np.abs(log.torque) / robot.model.effort_limit).max()),
+    }
+
+
+def _given(study: Study, sample: Sample) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return parameters of plant and controller; a number stands for all entries of an array."""
+    nv, known = config_of(study.robot).arm.nv, variable(study.robot)
+    given: dict[str, Any] = {}
+    for name, value in sample.items():
+        kind = known[name].kind
+        size = known[name].size(nv) or nv
+        given[name] = {'int': round(value), 'float': value}.get(kind, [value] * size)
+    plant = {name.removeprefix(PLANT): v for name, v in given.items() if name.startswith(PLANT)}
+    return plant, {name: v for name, v in given.items() if not name.startswith(PLANT)}
