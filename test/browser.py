@@ -65,8 +65,14 @@ class Browser:
 
     def press(self, name: str) -> None:
         """Press a button or a tab."""
-        element = self.wait(lambda: self.driver.execute_script(_FIND, name), f'button {name}')
-        element.click()
+
+        def click() -> bool:
+            element = self.driver.execute_script(_FIND, name)
+            self.driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", element)
+            element.click()
+            return True
+
+        self.wait(click, f'button {name}')
 
     def color_of(self, name: str) -> str:
         """The colour of a button."""
