@@ -1,7 +1,6 @@
 """A headless Chromium that opens the panel's page, and reads and touches it as a user would."""
 
 import shutil
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from io import BytesIO
@@ -11,16 +10,19 @@ import numpy as np
 import pytest
 from wall_time import Stopwatch
 
-PATIENCE = 60.0  # s
+PATIENCE = 300.0  # s
 # The button or tab of a name that can be seen.
 _FIND = """return [...document.querySelectorAll('button, [role=tab], [role=button]')].find(
   e => e.innerText.trim() === arguments[0] && e.offsetParent !== null && !e.disabled)"""
 # The field beside a label that can be seen; of a slider that for its number.
-_FIELD = """const input = 'input[type=text], textarea';
+_FIELD = """const input = 'input:not([type=hidden]):not([type=checkbox]), textarea';
 let e = [...document.querySelectorAll('label')].find(
   e => e.textContent.trim() === arguments[0] && e.offsetParent !== null);
 while (e && !e.querySelector(input)) e = e.parentElement;
 return e && e.querySelector(input)"""
+_TRACK = _FIELD.replace(
+    'input:not([type=hidden]):not([type=checkbox]), textarea', '.mantine-Slider-trackContainer'
+)
 PROGRAMS = {'chromium': ('chromium', 'chromium-browser'), 'chromedriver': ('chromedriver',)}
 
 
@@ -49,8 +51,8 @@ class Browser:
             try:
                 if result := condition():
                     return result
-            except WebDriverException as error:
-                what = f'{what} ({error.msg})'
+            except (AttributeError, WebDriverException):  # not there yet
+                pass
             assert not watch.is_over(PATIENCE), f'not on the page: {what}\n{self.text[:2000]}'
 
     @property
@@ -63,8 +65,14 @@ class Browser:
 
     def press(self, name: str) -> None:
         """Press a button or a tab."""
-        element = self.wait(lambda: self.driver.execute_script(_FIND, name), f'button {name}')
-        element.click()
+
+        def click() -> bool:
+            element = self.driver.execute_script(_FIND, name)
+            self.driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", element)
+            element.click()
+            return True
+
+        self.wait(click, f'button {name}')
 
     def color_of(self, name: str) -> str:
         """The colour of a button."""
@@ -74,13 +82,38 @@ class Browser:
             name,
         )
 
+    def field(self, label: str) -> str:
+        """What stands in the field beside a label."""
+        return self.driver.execute_script(
+            f'function find() {{ {_FIELD} }} return find(arguments[0]).value', label
+        )
+
+    def open_folder(self, title: str) -> None:
+        """Open a folder that is closed."""
+        script = """return [...document.querySelectorAll('legend, div, p')].find(
+          e => e.children.length < 2 && e.textContent.trim() === arguments[0])"""
+        element = self.wait(lambda: self.driver.execute_script(script, title), title)
+        self.driver.execute_script('arguments[0].click()', element)
+
+    def slide(self, label: str, share: float) -> None:
+        """Click on the slider beside a label, at a share of its length."""
+        from selenium.webdriver.common.action_chains import ActionChains
+
+        element = self.wait(lambda: self.driver.execute_script(_TRACK, label), f'slider {label}')
+        offset = round((share - 0.5) * element.size['width'])
+        ActionChains(self.driver).move_to_element_with_offset(element, offset, 0).click().perform()
+
     def type_into(self, label: str, text: str) -> None:
         """Type into the field beside a label, and leave it."""
         from selenium.webdriver.common.keys import Keys
 
-        field = self.wait(lambda: self.driver.execute_script(_FIELD, label), f'field {label}')
-        field.send_keys(Keys.CONTROL, 'a')
-        field.send_keys(text, Keys.ENTER)
+        def send() -> bool:  # not while its folder is still opening
+            field = self.driver.execute_script(_FIELD, label)
+            field.send_keys(Keys.CONTROL, 'a')
+            field.send_keys(text, Keys.ENTER)
+            return True
+
+        self.wait(send, f'field {label}')
 
     def picture(self, path: Path | None = None) -> np.ndarray:
         """What is seen, as (height, width, 3)."""
@@ -109,18 +142,13 @@ def chromium(*, scale: float = 0.5, downloads: Path | None = None) -> Iterator:
         '--use-angle=swiftshader',
         '--enable-unsafe-swiftshader',
         '--disable-dev-shm-usage',
-        '--window-size=1000,800',
+        '--window-size=900,700',
         f'--force-device-scale-factor={scale}',  # a quarter of the pixels to draw
     ):
         options.add_argument(argument)
     if downloads is not None:
         options.add_experimental_option('prefs', {'download.default_directory': str(downloads)})
-    # At the lowest priority: drawing without a graphics card would take both processors.
-    with tempfile.TemporaryDirectory() as folder:
-        gentle = Path(folder) / 'chromedriver'
-        gentle.write_text(f'#!/bin/sh\nexec nice -n 19 {driver} "$@"\n')
-        gentle.chmod(0o755)
-        started = webdriver.Chrome(options, Service(str(gentle)))
+    started = webdriver.Chrome(options, Service(driver))
     try:
         yield Browser(started)
     finally:

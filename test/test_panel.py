@@ -1,9 +1,16 @@
 """The page in the browser: a real Chromium, beside real nodes."""
 
+import http.server
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
+from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
+import yaml
 from browser import chromium
 from rcl_interfaces.srv import GetParameters
 from ros_processes import RosGraph
@@ -25,6 +32,7 @@ def session(browser, tmp_path_factory):
         patch.setenv('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
         with RosGraph(tmp_path_factory.mktemp('panel') / 'logs') as graph:
             session = Session(graph, bridge_parameters=('real_time_factor:=1.0',))
+            session.graph = graph
             session.start_panel = partial(start_panel, graph)
             session.panel, session.address = start_panel(graph, 0)
             yield session
@@ -95,9 +103,10 @@ def test_arm_and_ghost_can_be_told_apart(session, page, tmp_path):
 
     page.wait(is_apart, 'a green ghost')
     page.picture(tmp_path / 'ghost.png')
-    session.set_bridge('external_wrench_hold', 0.1)
+    session.push((0.0, 0.0, 0.0), 0.1)
 
 
+@pytest.mark.long
 def test_a_slider_moves_its_joint(session, page):
     page.press('home')
     page.wait_for('mode home arrived')
@@ -105,10 +114,115 @@ def test_a_slider_moves_its_joint(session, page):
     page.wait_for('joint_1')
 
     def has_turned():
-        # Where the machine is busy the page may be drawn anew while one types.
-        page.type_into('joint_1', '0.5')
+        # Where the machine is busy the page may be drawn anew in between.
+        page.slide('joint_1', 0.6)
         session.observer.spin_for(3.0)
-        return abs(session.position[0] - 0.5) < 1e-3
+        return session.position[0] > 0.4
 
-    page.wait(has_turned, 'joint 1 at 0.5 rad')
-    assert np.abs(session.position[1:] - np.radians([45, 90, 0, 45, -90])).max() < 2e-3
+    page.wait(has_turned, 'joint 1 beyond 0.4 rad')
+    page.press('Run')
+    page.wait_for('target joints arrived')
+    others = np.radians([45, 90, 0, 45, -90])
+    assert 0.4 < session.position[0] < 0.9
+    assert np.abs(session.position[1:] - others).max() < 2e-3
+
+
+@pytest.mark.long
+def test_a_parameter_is_changed_and_a_refused_value_is_put_back(session, page):
+    page.press('Parameters')
+    page.open_folder('controller modes home')
+    page.type_into('duration', '1.5')
+    session.observer.spin_until(
+        lambda: parameter(session, 'controller', 'modes.home.duration') == 1.5
+    )
+    page.type_into('duration', '-3')
+    page.wait(lambda: page.field('duration') == '1.5', 'the old value')
+    page.press('Run')
+    page.wait_for('modes.home.duration')
+    page.press('Parameters')
+    page.press('save as a file')
+    (file,) = page.wait(lambda: list(page.downloads.glob('*.yaml')), 'the file')
+    saved = yaml.safe_load(file.read_text())['/**/controller']['ros__parameters']
+    assert saved['modes']['home']['duration'] == 1.5
+    # Both nodes start with it, beside those that run.
+    for node, words in (('controller', 'ready; waiting'), ('bridge', 'model and MuJoCo agree')):
+        arguments = ('--params-file', str(file), '-r', '__ns:=/other')
+        process = session.graph.start(node, '--ros-args', *arguments)
+        process.wait_for(words)
+        process.stop()
+
+
+@pytest.mark.long
+def test_two_pages_show_the_same(session, page):
+    first = page.driver.current_window_handle
+    page.driver.switch_to.new_window('tab')
+    try:
+        page.open(session.address)
+        page.press('gravity')
+        page.press('home')
+        page.wait_for('mode home arrived')
+        there = page.color_of('home')
+    finally:
+        page.driver.close()
+        page.driver.switch_to.window(first)
+    page.wait(lambda: page.color_of('home') == there, 'home in the other page')
+    assert page.color_of('ready') != there
+
+
+@contextmanager
+def foreign_page(text: str) -> Iterator[str]:
+    """Serve a page of another origin; its address."""
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(text.encode())
+
+        def log_message(self, *_):
+            pass
+
+    with http.server.ThreadingHTTPServer(('127.0.0.1', 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f'http://127.0.0.1:{server.server_port}/'
+        server.shutdown()
+
+
+CONNECT = """<script>const s = new WebSocket('ws://{place}', 'viser-v{version}');
+s.onopen = () => document.title = 'open'; s.onerror = () => document.title = 'refused';</script>
+<iframe src="http://{place}/"></iframe>"""
+
+
+def test_a_foreign_page_is_refused(session, page):
+    import viser
+
+    place = urlsplit(session.address).netloc
+    script = CONNECT.format(place=place, version=viser.__version__)
+    with foreign_page(script) as address:
+        page.open(address)
+        page.wait(lambda: page.driver.title in ('open', 'refused'), 'an answer')
+        assert page.driver.title == 'refused'
+
+
+@pytest.mark.long
+def test_a_page_is_back_when_its_server_is(session, page):
+    port = urlsplit(session.address).port
+    session.panel.send(signal.SIGKILL)
+    page.wait_for('Connecting')
+    session.panel, session.address = session.start_panel(port)
+    assert urlsplit(session.address).port == port
+    page.wait(lambda: 'Connecting' not in page.text, 'the server')
+    has_moved = moved(session)
+    page.press('home')
+    session.observer.spin_until(has_moved)
+
+
+@pytest.mark.long
+def test_a_node_that_dies_is_shown_dead_and_revived(session, page):
+    session.controller.send(signal.SIGKILL)
+    page.wait_for('controller is dead')
+    session.start_controller()
+    page.wait(lambda: 'is dead' not in page.text and 'home' in page.text, 'the controller')
+    has_moved = moved(session)
+    page.press('home')
+    session.observer.spin_until(has_moved)

@@ -28,11 +28,13 @@ from icir_control.spatial import SE3
 from icir_control.spatial.arrays import Array
 
 _PACE_SPAN = 1.0  # s of wall time over which the pace is measured
-_FRESH = 0.5  # s of simulation time for which an error is shown
 
 
 class Inputs:
-    """The topics that come often, of which the newest message is read.
+    """The topics of which the newest message is read.
+
+    All are the controller's, which publishes 100 times per second at most: to subscribe to each
+    state would slow a loop that makes thousands of them.
 
     Attributes:
         mode: The running mode, which whoever subscribes to it sets.
@@ -45,7 +47,6 @@ class Inputs:
             node: The node to subscribe through.
         """
         self.mode = ''
-        self.states = Newest(node, JointState, 'joint_states')
         self.reference = Newest(node, JointState, 'controller/joint_reference')
         self.joint_error = Newest(node, JointState, 'controller/tracking_error')
         self.tool_error = Newest(node, TwistStamped, 'controller/tool_error')
@@ -144,56 +145,38 @@ class Page:
         with tabs.add_tab('Parameters'):
             remotes = [one for one in (controller, bridge) if one.values]
             self._parameters = ParametersTab(gui, remotes, later, self.controls.say)
+        self._error = np.full(robot.model.nv, np.nan)
         self._pace_from = time.monotonic(), 0.0
         self._pace = 0.0
 
     def update(self, inputs: Inputs) -> None:
         """Show the newest messages."""
-        states = inputs.states.message()
-        if states is None:
-            self.controls.update(inputs.mode, 0.0)
+        reference, error = inputs.reference.message(), inputs.joint_error.message()
+        self.controls.update(inputs.mode, self._pace)
+        self._parameters.update()
+        if reference is None:
             return
-        q = self._numbers(states, states.position)
-        torque = self._numbers(states, states.effort)
+        if inputs.reference.is_new:  # of the same tick as the error, if the mode has one
+            self._error = np.full(self._model.nv, np.nan)
+            if inputs.joint_error.is_new:
+                self._error = self._numbers(error, error.position)
+        self._measure_pace(_seconds(reference))
+        position = self._numbers(reference, reference.position)
+        q = position - np.nan_to_num(self._error)
+        torque = self._numbers(reference, reference.effort)
         limit = self._model.effort_limit
         shares = np.where(limit > 0.0, torque / np.maximum(limit, 1e-9), 0.0)
-        self._measure_pace(_seconds(states))
-        reference, velocity, pose = self._show(inputs, q, shares, _seconds(states))
-        self.controls.update(inputs.mode, self._pace)
-        self._touch.update(inputs.mode, pose, reference, velocity)
-        self._plots.update(*self._errors(inputs), shares, np.array([self._pace, self._age()]))
-        self._parameters.update()
+        pose = inputs.pose.message()
+        self._scene.show(q, shares)
+        self._scene.show_reference(q, position, pose and _placement(pose))
+        velocity = self._numbers(reference, reference.velocity)
+        self._touch.update(inputs.mode, pose, position, velocity)
+        pace = np.array([self._pace, self._age()])
+        self._plots.update(self._error, _distance(inputs.tool_error), shares, pace)
 
     def close(self) -> None:
         """Let go of the arm."""
         self._touch.close()
-
-    def _show(
-        self, inputs: Inputs, q: Array, shares: Array, time: float
-    ) -> tuple[Array, Array, PoseStamped | None]:
-        """Draw arm and ghost; return position, velocity and pose of the reference."""
-        self._scene.show(q, shares)
-        message, pose = inputs.reference.message(), inputs.pose.message()
-        if message is None or pose is None:
-            return q, np.zeros(q.size), pose
-        reference = self._numbers(message, message.position)
-        velocity = self._numbers(message, message.velocity)
-        # Both are newest, and not of one moment.
-        moment = reference + velocity * (time - _seconds(message))
-        self._scene.show_reference(q, moment, _placement(pose))
-        return reference, velocity, pose
-
-    def _errors(self, inputs: Inputs) -> tuple[Array, Array]:
-        """Return the newest errors: of the joints, and the distance of the tool."""
-        joints, tool = inputs.joint_error.message(), inputs.tool_error.message()
-        error = np.full(self._model.nv, np.nan)
-        if inputs.joint_error.is_new:
-            error = self._numbers(joints, joints.position)
-        distance = np.nan
-        if inputs.tool_error.is_new:
-            way = tool.twist.linear
-            distance = float(np.linalg.norm([way.x, way.y, way.z]))
-        return error, np.array([distance])
 
     def _age(self) -> float:
         """Return the greatest age of a command in the last second [steps]."""
@@ -211,6 +194,15 @@ class Page:
         if elapsed >= _PACE_SPAN:
             self._pace = (simulated - self._pace_from[1]) / elapsed if self._pace_from[1] else 0.0
             self._pace_from = now, simulated
+
+
+def _distance(tool_error: Newest) -> Array:
+    """Return how far the tool is from its reference (1,) [m]; NaN where nobody says."""
+    message = tool_error.message()
+    if message is None:
+        return np.array([np.nan])
+    way = message.twist.linear
+    return np.array([np.linalg.norm([way.x, way.y, way.z])])
 
 
 def _placement(message: PoseStamped) -> SE3:

@@ -12,6 +12,7 @@ import yaml
 from rcl_interfaces.msg import ParameterDescriptor
 from rclpy.parameter import Parameter
 
+from icir_control.nodes.keyboard.client import LENGTHS, POSE_NAMES
 from icir_control.nodes.panel.remote import RemoteNode
 from icir_control.parameter import replaced
 
@@ -25,7 +26,10 @@ _TYPING_TIME = 0.8  # s after the last key until a text or number is sent
 _SLIDING_TIME = 0.1  # s
 _WIDEST_SLIDER = 100.0
 _STEPS = 200  # of a slider, about
-_ARRAYS: dict[int, Callable[[str], Any]] = {
+_NOT_SAVED = ('use_sim_time', POSE_NAMES, LENGTHS)  # of every node; what the controller tells
+_WORDS = {  # what stands in a field, of each type but text
+    Parameter.Type.DOUBLE.value: float,
+    Parameter.Type.INTEGER.value: int,
     Parameter.Type.DOUBLE_ARRAY.value: float,
     Parameter.Type.INTEGER_ARRAY.value: int,
     Parameter.Type.STRING_ARRAY.value: str,
@@ -74,10 +78,8 @@ class ParameterInput:
         if isinstance(value, bool):
             self._input = gui.add_checkbox(label, value, hint=hint)
             self._delay = 0.0
-        elif not isinstance(value, int | float):
+        elif not isinstance(value, int | float) or upper - lower > _WIDEST_SLIDER:
             self._input = gui.add_text(label, _text(value), hint=hint)
-        elif upper - lower > _WIDEST_SLIDER:
-            self._input = gui.add_number(label, value, hint=hint)
         else:
             step = 10.0 ** math.floor(math.log10((upper - lower) / _STEPS))
             kind = type(value)
@@ -102,13 +104,14 @@ class ParameterInput:
 
     def _send(self) -> None:
         value = self._input.value
-        try:
-            entry = _ARRAYS.get(self._remote.descriptors[self._name].type)
-            if entry is not None:
-                value = [entry(word) for word in value.replace(',', ' ').split()]
-        except ValueError:
-            self._refuse(f'{value!r} is no list of numbers')
-            return
+        kind = self._remote.descriptors[self._name].type
+        if isinstance(value, str) and kind in _WORDS:
+            try:
+                words = [_WORDS[kind](word) for word in value.replace(',', ' ').split()]
+                value = words if _is_array(self._shown) or self._shown is None else words[0]
+            except (IndexError, ValueError):
+                self._refuse(f'{value!r} is no number')
+                return
 
         def take(reason: str) -> None:
             if reason:
@@ -124,8 +127,8 @@ class ParameterInput:
 
     def _show(self) -> None:
         self._shown = self._remote.values[self._name]
-        is_text = isinstance(self._shown, str | list | tuple) or self._shown is None
-        self._input.value = _text(self._shown) if is_text else self._shown
+        is_field = isinstance(self._input, viser.GuiTextHandle)
+        self._input.value = _text(self._shown) if is_field else self._shown
 
 
 class ParametersTab:
@@ -170,7 +173,7 @@ def parameter_file(remotes: Sequence[RemoteNode]) -> str:
         values = {
             name: [] if value is None else list(value) if _is_array(value) else value
             for name, value in remote.values.items()
-            if name != 'use_sim_time' and not name.startswith('qos_overrides')
+            if name not in _NOT_SAVED and not name.startswith('qos_overrides')
         }
         content[f'/**/{remote.name}'] = {'ros__parameters': replaced({}, values)}
     return yaml.safe_dump(content, sort_keys=False)
@@ -199,7 +202,8 @@ def _is_array(value: Any) -> bool:
 
 
 def _text(value: Any) -> str:
-    """Return a text or a list as it stands in a field."""
+    """Return a value as it stands in a field."""
     if value is None or isinstance(value, str):
         return value or ''
+    value = value if _is_array(value) else [value]
     return ', '.join(f'{one:.12g}' if isinstance(one, float) else str(one) for one in value)

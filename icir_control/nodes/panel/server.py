@@ -47,7 +47,7 @@ def open_server(host: str, port: int) -> tuple[viser.ViserServer, str]:
     websocket_server.serve = gate.in_front_of(plain)  # type: ignore[assignment, misc]
     try:
         with redirect_stdout(io.StringIO()):  # a table of addresses, without the token
-            server = viser.ViserServer(host, port, label='icir_control', verbose=False)
+            server = viser.ViserServer(host, port, verbose=False)
     finally:
         websocket_server.serve = plain  # type: ignore[misc]
     if not gate.is_in_front:

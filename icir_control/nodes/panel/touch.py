@@ -231,6 +231,6 @@ class _Joints:
         if now < self._changed_at + _REST or np.abs(velocity).max(initial=0.0) > _AT_REST:
             return
         for slider, value in zip(self._sliders, position, strict=True):
-            value = float(np.clip(value, slider.min, slider.max))
+            value = round(float(np.clip(value, slider.min, slider.max)), 3) + 0.0
             if abs(value - slider.value) > 1e-3:
                 slider.value = value
