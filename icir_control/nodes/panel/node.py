@@ -40,7 +40,7 @@ PORT = Parameter(
     running=False,
 )
 
-_NICENESS = 10  # bridge and controller come first
+_NICENESS = 19  # bridge and controller come first
 _PERIOD = 0.04  # s between two pictures
 _CALLBACKS = 8  # of ROS between two pictures
 _LATCHED = QoSProfile(depth=20, durability=DurabilityPolicy.TRANSIENT_LOCAL)
