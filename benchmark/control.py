@@ -193,6 +193,7 @@ def laws() -> dict[str, dict[str, float]]:
     """Return us per tick by law, for each arm and with observer and predictor at work."""
     ways = {
         'six joints': ('gen3_6dof', {}),
+        'without clearance': ('gen3_6dof', {'clearance': 0.0}),
         'observer on': ('gen3_6dof', {'observer.gain': 200.0}),
         'predictor, 3 steps': ('gen3_6dof', {'predictor.delay_steps': 3}),
         'seven joints': ('gen3_7dof', {}),
