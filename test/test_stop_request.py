@@ -51,3 +51,10 @@ def test_an_interruption_of_exec_leaves_the_exit_status_alone():
     """As dataclasses and namedtuple use it, in whatever is imported at the time."""
     done = subprocess.run([sys.executable, '-c', INTERRUPTED], capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (0, 'ends by itself\n'), done.stderr
+
+
+def test_nothing_slow_is_imported_before_requests_are_handled():
+    imported = 'import sys, icir_control.nodes.process.run; print(*sys.modules)'
+    done = subprocess.run([sys.executable, '-c', imported], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert not {'numba', 'llvmlite', 'mujoco', 'lxml'} & set(done.stdout.split())

@@ -16,7 +16,6 @@ from rclpy.signals import SignalHandlerOptions
 from rclpy.utilities import remove_ros_args
 
 from icir_control.errors import ConfigurationError, IcirError
-from icir_control.nodes.parameters import readable_parameters
 from icir_control.nodes.process.discovery import check_ports, configure_fast_dds
 from icir_control.nodes.process.stop_request import StopRequest
 
@@ -152,6 +151,9 @@ def _start_ros(arguments: Sequence[str]) -> None:
         ConfigurationError: ROS does not understand the arguments, or would ignore some, or this
             process may not open what it needs, or the domain has no room for it.
     """
+    # It imports the dynamics: only now, after requests to stop are handled.
+    from icir_control.nodes.parameters import readable_parameters
+
     files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if 0 <= files < _FILES:  # negative: no limit
         raise ConfigurationError(
