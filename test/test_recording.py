@@ -39,10 +39,27 @@ def start_recorder(graph, path, **keywords):
 
 @pytest.fixture
 def recorded(ros_graph, tmp_path):
-    """A recorder that is there before the first state, and a session that has begun."""
+    """A recorder that was there before the first state, a session, and some of it in the file."""
     path = tmp_path / 'run.mcap'
     recorder = start_recorder(ros_graph, path)
-    return path, recorder, Session(ros_graph, "schedule:=['0.5 home']", recorded=True)
+    session = Session(ros_graph, "schedule:=['0.5 home']", recorded=True)
+    session.observer.spin_until(lambda: has_found_all(path), what='every topic in the file')
+    return path, recorder, session
+
+
+def has_found_all(path: Path) -> bool:
+    """Whether the recorder has found all publishers, as far as its file shows it."""
+    too_short = (
+        pytest.importorskip('rosbags.highlevel').AnyReaderError,
+        pytest.importorskip('rosbags.rosbag2').ReaderError,
+    )
+    try:
+        messages = content(path)
+    except too_short:
+        return False
+    told = {event.node for event in messages.get('/parameter_events', ())}
+    wanted = {'/joint_states', '/joint_commands', '/controller/mode', '/robot_description'}
+    return wanted <= messages.keys() and {'/mujoco_bridge', '/controller'} <= told
 
 
 def test_each_state_is_in_the_file_as_it_was(recorded):
