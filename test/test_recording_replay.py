@@ -10,6 +10,7 @@ from ros_processes import ICIR_CONTROL, Newest
 from sensor_msgs.msg import JointState
 from state_source import stamp_of
 from std_msgs.msg import String
+from std_srvs.srv import SetBool
 
 from icir_control.app.recording import simulate_again
 from icir_control.app.recording.reader import Recording, RecordingError
@@ -59,8 +60,13 @@ def record_session(graph, path):
     push.wrench.force.x = -10.0
     pushes.publish(push)
     wait(0.1)
+    # While time stands still the state is answered again and again with the command from before.
+    assert observer.call(SetBool, 'mujoco_bridge/pause', SetBool.Request(data=True)).success
     sim.type('v')
     sim.wait_for('(?m)^float')
+    answers = Newest(observer, JointState, 'joint_commands')
+    observer.spin_until(answers.has_arrived)
+    assert observer.call(SetBool, 'mujoco_bridge/pause', SetBool.Request(data=False)).success
     wait(0.2)
     sim.type('q')
     assert sim.wait(20.0) == 0

@@ -88,7 +88,10 @@ class Rerun:
         """Simulate all of the recording; return where it first differs, if it does."""
         world, states = self._world, self._recording.states
         requests = self._requests()
-        sent = {stamp_ns_of(m): m.sent_ns for m in self._recording.messages.get(COMMANDS, ())}
+        # A repeated state is answered once more with the same command: the first one counts.
+        sent: dict[int, int] = {}
+        for message in self._recording.messages.get(COMMANDS, ()):
+            sent.setdefault(stamp_ns_of(message), message.sent_ns)
         q, v, effort = np.zeros((3, len(self._recording.joint_names)))
         torque = np.zeros_like(q)
         for row, time in enumerate(states.time):
