@@ -1,6 +1,7 @@
 """A headless Chromium that opens the panel's page, and reads and touches it as a user would."""
 
 import shutil
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from io import BytesIO
@@ -11,6 +12,7 @@ import pytest
 from wall_time import Stopwatch
 
 PATIENCE = 300.0  # s
+PAUSE = 0.05  # s between two looks at the page, whose browser needs the processor, too
 # The button or tab of a name that can be seen.
 _FIND = """return [...document.querySelectorAll('button, [role=tab], [role=button]')].find(
   e => e.innerText.trim() === arguments[0] && e.offsetParent !== null && !e.disabled)"""
@@ -54,6 +56,7 @@ class Browser:
             except (AttributeError, WebDriverException):  # not there yet
                 pass
             assert not watch.is_over(PATIENCE), f'not on the page: {what}\n{self.text[:2000]}'
+            time.sleep(PAUSE)
 
     @property
     def text(self) -> str:

@@ -249,6 +249,7 @@ main()
 WITH_BARS = {'TERM': 'xterm'}
 
 
+@pytest.mark.long
 def test_interrupted_while_promises_are_measured_it_has_not_passed(ros_graph, tmp_path):
     command = [sys.executable, '-c', SHORT_DEMO, 'demo', '--output', str(tmp_path)]
     demo = ros_graph.run(command, terminal=True, environment=WITH_BARS)
@@ -274,7 +275,9 @@ def test_a_folder_that_cannot_be_written_is_an_error_before_anything_runs(ros_gr
     assert 'Traceback' not in demo.output
 
 
-@pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    'number', [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.long)]
+)
 def test_interrupted_it_ends_in_time_and_has_not_passed(ros_graph, tmp_path, number):
     command = [*COMMAND, '--output', str(tmp_path)]
     demo = ros_graph.run(command, terminal=True, environment=WITH_BARS)

@@ -111,9 +111,9 @@ def test_a_folder_of_our_name_in_the_current_directory_is_not_imported(
     ('moment', 'way'),
     [
         ('waiting for the controller', 'ctrl-c'),
-        ('waiting for the controller', 'hang-up'),
-        (r'q +quit', 'ctrl-c'),
         (r'q +quit', 'sigterm'),
+        pytest.param('waiting for the controller', 'hang-up', marks=pytest.mark.long),
+        pytest.param(r'q +quit', 'ctrl-c', marks=pytest.mark.long),
         pytest.param('waiting for the controller', 'sigterm', marks=pytest.mark.long),
         pytest.param(r'q +quit', 'hang-up', marks=pytest.mark.long),
     ],
@@ -137,7 +137,7 @@ def test_it_ends_in_time_however_it_is_asked(ros_graph, moment, way):
     assert 'Traceback' not in sim.output
 
 
-@pytest.mark.parametrize('victim', ['bridge', 'controller'])
+@pytest.mark.parametrize('victim', [pytest.param('bridge', marks=pytest.mark.long), 'controller'])
 def test_a_node_that_dies_is_named_and_ends_it(ros_graph, victim):
     sim = start(ros_graph)
     settings = termios.tcgetattr(sim.slave)

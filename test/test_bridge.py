@@ -401,6 +401,7 @@ def test_who_is_missing_is_said(ros_graph):
     assert 'Traceback' not in process.output
 
 
+@pytest.mark.long
 def test_a_controller_that_compiles_is_starting_and_a_killed_one_is_not(ros_graph, tmp_path):
     names = ('-r', '__ns:=/left', '-r', 'joint_commands:=torques')
     process = start_bridge(ros_graph, 'command_timeout:=0.3', remap=names)

@@ -93,7 +93,9 @@ def test_one_who_listens_later_hears_every_state(ros_graph):
     assert stamp_of(states[0]) > 0.5e9
 
 
-@pytest.mark.parametrize('topic', ['joint_states', 'joint_commands'])
+@pytest.mark.parametrize(
+    'topic', [pytest.param('joint_states', marks=pytest.mark.long), 'joint_commands']
+)
 def test_a_second_publisher_stops_time_until_it_is_gone(ros_graph, topic):
     unheard = Unheard(ros_graph, 'mujoco_bridge:real_time_factor:=0.0')
     unheard.run_until(0.5)
@@ -165,7 +167,9 @@ def test_no_answer_is_missed_while_the_process_hangs(ros_graph):
     assert missed.pop() == '0'
 
 
-@pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    'number', [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.long)]
+)
 def test_it_ends_when_asked(ros_graph, number):
     session = Session(ros_graph, composed=True, fresh=True)
     session.wait(0.01)

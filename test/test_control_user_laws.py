@@ -136,15 +136,16 @@ def repeat(loop: ClosedLoop, mode: str, log: TimeSeries, steps: int) -> None:
 
 @pytest.mark.parametrize('first', [*OWN, *SHIPPED])
 @pytest.mark.parametrize('second', OWN)
-def test_no_switch_between_laws_asks_for_a_spike(first, second):
-    """At twenty instants of the first law's motion, to the second; and the other way round."""
+@pytest.mark.parametrize('instants', [4, pytest.param(20, marks=pytest.mark.long)])
+def test_no_switch_between_laws_asks_for_a_spike(first, second, instants):
+    """At instants of the first law's motion, to the second; and the other way round."""
     # Of two user laws each is once the first.
     others = {(second, first)} if first in SHIPPED else set()
     for before, after in {(first, second)} | others:
         loop = loop_with(*OWN)
         limit = 0.5 * loop.model.effort_limit
         log = motion_of(loop, before, 0.97)
-        for instant in np.linspace(0.02, 0.97, 20):
+        for instant in np.linspace(0.02, 0.97, instants):
             repeat(loop, before, log, round(instant / 1e-3))
             torque = [loop.controller.torque_unsaturated.copy()]
             loop.controller.select(after)

@@ -633,8 +633,17 @@ def test_two_sources_of_states_are_named_and_not_answered(controller, graph, sou
     assert source.hold(HOME)  # answered again once the other one has stopped for a while
 
 
-@pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-@pytest.mark.parametrize('phase', ['starting', 'running'])
+@pytest.mark.parametrize(
+    ('phase', 'number'),
+    [
+        ('starting', signal.SIGTERM),
+        ('running', signal.SIGINT),
+        pytest.param('starting', signal.SIGINT, marks=pytest.mark.long),
+        pytest.param('starting', signal.SIGHUP, marks=pytest.mark.long),
+        pytest.param('running', signal.SIGTERM, marks=pytest.mark.long),
+        pytest.param('running', signal.SIGHUP, marks=pytest.mark.long),
+    ],
+)
 def test_it_ends_quietly_when_asked(ros_graph, number, phase):
     process = ros_graph.start('controller', fresh=True)
     if phase == 'running':

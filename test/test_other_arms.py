@@ -32,6 +32,7 @@ def test_the_elbow_of_seven_joints_moves_and_the_tool_stays(ros_graph):
         'schedule:=[0.1 home]',
         robot='gen3_7dof',
         recorded=True,
+        composed=True,
     )
     home = np.radians([0.0, 15.0, 180.0, -130.0, 0.0, 55.0, 90.0])
     session.observer.spin_until(lambda: np.abs(session.position - home).max() < 1e-9)
@@ -45,6 +46,7 @@ def test_the_elbow_of_seven_joints_moves_and_the_tool_stays(ros_graph):
     assert np.degrees(np.abs(positions[-1] - home)).max() > 20.0
 
 
+@pytest.mark.long
 def test_the_command_line_runs_seven_joints(ros_graph):
     sim = ros_graph.run(
         [*ICIR_CONTROL, 'sim', '--robot', 'gen3_7dof', '--viewer', 'none'], terminal=True
@@ -66,7 +68,7 @@ def test_an_arm_within_a_robot_runs_by_its_urdf_alone(ros_graph, tmp_path):
     text = HAND.read_text().replace('iyy="0.04" izz="0.005"', 'iyy="0.01" izz="0.1"')
     (tmp_path / 'impossible.urdf').write_text(text)
     options = ['--model', 'package://arms/impossible.urdf', '--package-dir', str(tmp_path)]
-    options += ['--viewer', 'none', '--real-time-factor', '0']
+    options += ['--viewer', 'none', '--real-time-factor', '3']
     refused = ros_graph.run([*ICIR_CONTROL, 'sim', *options, '--lock', 'pan=0.5'], terminal=True)
     refused.wait_for('gives swivel, shoulder an effort of 0.*--default-effort')
     assert refused.wait(20.0) != 0
@@ -125,7 +127,7 @@ def test_any_serial_arm_runs_by_its_urdf_alone(ros_graph, urdf, options, base):
     """Home is in the middle of the limits; there the tool is jogged, held softly and stopped."""
     sim = ros_graph.run(
         [*ICIR_CONTROL, 'sim', '--model', str(urdf), '--viewer', 'none', *options]
-        + ['--real-time-factor', '0'],
+        + ['--real-time-factor', '3'],
         terminal=True,
     )
     sim.wait_for(r'(?s)home +joint.*q +quit')

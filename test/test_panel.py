@@ -31,7 +31,11 @@ def session(browser, tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
         with RosGraph(tmp_path_factory.mktemp('panel') / 'logs') as graph:
-            session = Session(graph, bridge_parameters=('real_time_factor:=1.0',))
+            session = Session(
+                graph,
+                'modes.home.duration:=1.0',
+                bridge_parameters=('real_time_factor:=1.0',),
+            )
             session.graph = graph
             session.start_panel = partial(start_panel, graph)
             session.panel, session.address = start_panel(graph, 0)

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from robot_stand_in import HOME
+from ros_processes import Newest
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import Trigger
@@ -21,6 +22,7 @@ PARAMETERS = str(share_directory() / 'config' / 'real_robot.yaml')
 ORDER = ('joint_2', 'joint_1', 'joint_3', 'joint_4', 'joint_6', 'joint_5')
 NAMES = tuple(f'joint_{i}' for i in range(1, 7))
 PEAK = 3e-3  # rad
+MODES = ('ready', 'home', 'down')
 
 
 class Robot:
@@ -34,19 +36,19 @@ class Robot:
             'controller',
             *('--ros-args', '--params-file', PARAMETERS),
             *('-p', f'command_joints:=[{joints}]', '-p', 'state_topic:=robot/joint_states'),
+            *(word for mode in MODES for word in ('-p', f'modes.{mode}.duration:=1.5')),
         )
         self.observer = observer = graph.observer()
-        self.errors, self.states, self.commands = [], [], []
-        for kind, topic, into in (
-            (JointState, 'controller/tracking_error', self.errors),
-            (JointState, 'robot/joint_states', self.states),
-            (Float64MultiArray, 'effort_controller/commands', self.commands),
-        ):
-            observer.create_subscription(kind, topic, into.append, 10)
+        self.errors: list[JointState] = []
+        observer.create_subscription(
+            JointState, 'controller/tracking_error', self.errors.append, 10
+        )
+        self.states = Newest(observer, JointState, 'robot/joint_states')
+        self.commands = Newest(observer, Float64MultiArray, 'effort_controller/commands')
         self.trajectories = observer.create_publisher(
             JointTrajectory, 'controller/joint_trajectory', 1
         )
-        observer.spin_until(lambda: self.commands and self.states)
+        observer.spin_until(lambda: self.commands.has_arrived() and self.states.has_arrived())
 
     def start(self):
         self.process = self._graph.run([sys.executable, str(STAND_IN), URDF, *ORDER])
@@ -54,7 +56,7 @@ class Robot:
 
     @property
     def position(self):
-        newest = self.states[-1]
+        newest = self.states.message
         return np.array([newest.position[newest.name.index(name)] for name in NAMES])
 
     def select(self, mode):
@@ -62,9 +64,8 @@ class Robot:
 
     def run(self, seconds):
         """Watch for so long of the robot's time."""
-        assert self.states
-        begin = stamp(self.states[-1])
-        self.observer.spin_until(lambda: stamp(self.states[-1]) > begin + seconds)
+        begin = stamp(self.states.message)
+        self.observer.spin_until(lambda: stamp(self.states.message) > begin + seconds)
         assert self.process.running, self.process.output
 
     def peak_error(self):
@@ -84,9 +85,9 @@ def test_it_runs_every_mode_and_a_trajectory_on_a_robot_with_delay_noise_and_los
     robot.run(0.6)
     np.testing.assert_allclose(robot.position, HOME, atol=0.01)
     robot.errors.clear()
-    for mode in ('ready', 'home', 'down'):
+    for mode in MODES:
         robot.select(mode)
-        robot.run(2.2)
+        robot.run(1.7)
     message = JointTrajectory(joint_names=NAMES)
     for when, goal in ((1.0, HOME + 0.1), (2.0, HOME)):
         point = JointTrajectoryPoint(positions=goal.tolist())
@@ -109,14 +110,14 @@ def test_a_robot_that_was_away_is_taken_over_without_a_jump(robot):
     robot.run(0.6)
     robot.process.stop(signal.SIGKILL)
     robot.observer.settle()
-    robot.commands.clear()
+    robot.commands.forget()
     robot.observer.spin_for(1.0)
-    assert not robot.commands, 'nothing is commanded without states'
-    robot.states.clear()
+    assert not robot.commands.has_arrived(), 'nothing is commanded without states'
+    robot.states.forget()
     robot.start()
     # It begins with the torque that the robot had.
     assert float(robot.process.wait_for(r'a step of (\S+)\n').group(1)) < 0.2
-    robot.observer.spin_until(lambda: robot.states)
+    robot.observer.spin_until(robot.states.has_arrived)
     robot.run(1.0)
     assert robot.controller.output.count('in mode hold') == 2
     np.testing.assert_allclose(robot.position, HOME, atol=0.01)

@@ -20,9 +20,10 @@ from icir_control.nodes.controller.telemetry import LATCHED
 from icir_control.spatial import SE3, log3
 
 STIFFNESS = 500.0  # N/m, of the mode impedance as it is shipped
-SCHEDULE = "schedule:=['0.2 home', '1.5 ready', '4.0 down', '5.0 float', '5.5 impedance']"
-END = 7.0  # s, of a scheduled run
+SCHEDULE = "schedule:=['0.1 home', '1.0 ready', '2.0 down', '2.6 float', '3.0 impedance']"
+END = 3.4  # s, of a scheduled run
 BUSY = 'while True: pass'
+PACED = ('real_time_factor:=4.0',)
 
 
 def press(keyboard: Process, key: str, expected: str) -> None:
@@ -48,7 +49,7 @@ def turned(before: SE3, after: SE3) -> float:
 
 
 def test_the_typed_session(ros_graph):
-    session = Session(ros_graph)
+    session = Session(ros_graph, bridge_parameters=PACED)
     keyboard = session.start_keyboard()
 
     press(keyboard, 'k', 'down refused: .*singular')
@@ -96,7 +97,7 @@ def vector_of(pose: Pose) -> np.ndarray:
 
 
 def test_the_tool_is_jogged_and_stopped(ros_graph):
-    session = Session(ros_graph, composed=True)
+    session = Session(ros_graph, bridge_parameters=PACED, composed=True)
     keyboard = session.start_keyboard()
     press(keyboard, 'h', 'home')
     session.wait(2.2)
@@ -178,7 +179,7 @@ def test_the_tool_is_jogged_and_stopped(ros_graph):
 
 
 def test_down_is_refused_at_the_limit_and_nothing_moves(ros_graph):
-    session = Session(ros_graph, composed=True)
+    session = Session(ros_graph, bridge_parameters=PACED, composed=True)
     keyboard = session.start_keyboard()
     press(keyboard, 'h', 'home')
     session.wait(2.2)
@@ -201,17 +202,17 @@ def test_down_is_refused_at_the_limit_and_nothing_moves(ros_graph):
 
 def scheduled_run(graph, *, under_load: bool = False) -> States:
     """Every state of one scheduled run."""
+    session = Session(graph, SCHEDULE, recorded=True)
     load = [subprocess.Popen([sys.executable, '-c', BUSY]) for _ in range(3 * under_load)]
     try:
-        session = Session(graph, SCHEDULE, recorded=True)
         states = session.states_until(END)
         seen = session.state
-        session.bridge.stop(timeout=PATIENCE)
-        session.controller.stop(timeout=PATIENCE)
     finally:
         for process in load:
             process.kill()
             process.wait()
+    session.bridge.stop(timeout=PATIENCE)
+    session.controller.stop(timeout=PATIENCE)
     # What was kept is what was published.
     kept = session.states()
     (index,) = np.flatnonzero(kept.stamp == stamp_of(seen))

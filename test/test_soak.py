@@ -46,11 +46,15 @@ class Diary:
 @pytest.mark.parametrize(
     ('seconds', 'in_one_mode'),  # of simulation time
     [
-        (10.0, 1.25),
+        (5.0, 0.7),
         pytest.param(3600.0, 2.5, marks=[pytest.mark.long, pytest.mark.timeout(3600)]),
     ],
 )
-@pytest.mark.parametrize('composed', [True, False], ids=['composed', 'two processes'])
+@pytest.mark.parametrize(
+    'composed',
+    [pytest.param(True, marks=pytest.mark.long), False],
+    ids=['composed', 'two processes'],
+)
 def test_nothing_grows_and_no_tick_is_missed(ros_graph, seconds, in_one_mode, composed):
     random = np.random.default_rng(1)
     model = load_urdf(share_directory() / 'urdf' / 'gen3_6dof.urdf')
