@@ -181,7 +181,7 @@ class Log:
         from icir_control.robot.save import write_recording
 
         references = self.reference_poses if 'q_reference' in self.names else None
-        write_recording(Path(path), self, self._urdf, self._arm, references)
+        write_recording(Path(path), self._series, self.modes, self._urdf, self._arm, references)
 
     def _in_base(self, poses: Array) -> Array:
         """Return T_base_tool (n, 4, 3) of T_world_tool (n, 4, 3)."""

@@ -1,8 +1,9 @@
 """A log as a recording: an MCAP file with the topics that bridge and controller publish."""
 
 import time
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from geometry_msgs.msg import PoseStamped
@@ -10,7 +11,7 @@ from rclpy.time import Time
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
-from icir_control.app.measurement import Array
+from icir_control.app.measurement import Array, TimeSeries
 from icir_control.app.recording.topics import (
     COMMANDS,
     CURRENT_POSE,
@@ -26,18 +27,23 @@ from icir_control.app.recording.writer import RecordingFile, encoded
 from icir_control.control import Arm
 from icir_control.spatial import SE3
 
-if TYPE_CHECKING:
-    from icir_control.robot.log import Log
-
 _POSE_PERIOD = 0.01  # s, as the controller publishes them
 
 
-def write_recording(path: Path, log: 'Log', urdf: str, arm: Arm, references: Array | None) -> None:
+def write_recording(
+    path: Path,
+    series: TimeSeries,
+    modes: Sequence[tuple[float, str]],
+    urdf: str,
+    arm: Arm,
+    references: Array | None,
+) -> None:
     """Write a log; arrival in the file is simulation time, from now on.
 
     Args:
         path: A new file.
-        log: What has happened.
+        series: Columns as of `TickLog`.
+        modes: Which ran from when on, as (time [s], name).
         urdf: The robot's description.
         arm: The arm.
         references: (n, 4, 3) T_base_tool that the tool should have; None where not known.
@@ -62,14 +68,14 @@ def write_recording(path: Path, log: 'Log', urdf: str, arm: Arm, references: Arr
         def joints(**values: Array) -> JointState:
             return JointState(name=names, **{name: row.tolist() for name, row in values.items()})
 
-        write(DESCRIPTION, log.time[0] if len(log) else 0.0, String(data=urdf))
-        modes = list(log.modes)
+        write(DESCRIPTION, series.time[0] if len(series) else 0.0, String(data=urdf))
+        waiting = list(modes)
         applied = np.zeros(arm.nv)
         due = -np.inf
-        for row, moment in enumerate(log.time):
-            while modes and modes[0][0] <= moment:
-                write(MODE, moment, String(data=modes.pop(0)[1]))
-            q, v, torque = log.q[row], log.v[row], log.torque[row]
+        for row, moment in enumerate(series.time):
+            while waiting and waiting[0][0] <= moment:
+                write(MODE, moment, String(data=waiting.pop(0)[1]))
+            q, v, torque = (series[name][row] for name in ('position', 'velocity', 'torque'))
             write(STATES, moment, joints(position=q, velocity=v, effort=applied))
             write(COMMANDS, moment, joints(effort=torque))
             applied = torque
@@ -77,8 +83,8 @@ def write_recording(path: Path, log: 'Log', urdf: str, arm: Arm, references: Arr
                 due = moment + _POSE_PERIOD * (1.0 - 1e-6)
                 write(CURRENT_POSE, moment, _pose(T_base_world @ arm.placement(q)))
                 write(REFERENCE_POSE, moment, _pose(SE3(references[row, :3], references[row, 3])))
-                unsaturated = log.torque_unsaturated[row]
-                q, v = log.q_reference[row], log.v_reference[row]
+                unsaturated = series['torque_unsaturated'][row]
+                q, v = series['position_reference'][row], series['velocity_reference'][row]
                 write(JOINT_REFERENCE, moment, joints(position=q, velocity=v, effort=unsaturated))
         file.finish()
     finally:

@@ -34,7 +34,7 @@ from icir_control.app.recording.writer import RecordingFile, encoded
 from icir_control.errors import ConfigurationError
 from icir_control.nodes.process.run import gc_off, init_ros
 from icir_control.nodes.process.stop_request import StopRequest
-from icir_control.nodes.transport.endpoints import NotExecuted, has_native_parts
+from icir_control.nodes.transport.endpoints import has_native_parts, subscribe_raw
 from icir_control.share import find_model_file
 
 # As many states as the fastest loop makes in some seconds. By best effort: whoever publishes
@@ -170,15 +170,9 @@ class _Input:
     ) -> None:
         self._relative, self._kind, self._file = topic, kind, file
         is_native = has_native_parts()
-        subscription: Any = node.create_subscription(
-            kind,
-            topic,
-            self._take_raw,
-            qos,
-            callback_group=NotExecuted() if is_native else None,
-            raw=True,
+        subscription, self._take = subscribe_raw(
+            node, kind, topic, qos, self._take_raw, is_native=is_native
         )
-        self._take = subscription.handle.take_message if is_native else lambda *_: None
         self.topic: str = subscription.topic_name
         self.count = self.distinct = self.first_ns = 0
         self.last_ns = -1

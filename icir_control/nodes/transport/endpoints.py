@@ -226,12 +226,10 @@ class JointStateSubscription(JointStateDecoder):
         super().__init__(names, fields, plain=plain, has_others=has_others)
         self.is_native = has_native_parts() and not plain
         self._handed_over: bytes | None = None
-        group = NotExecuted() if self.is_native else MutuallyExclusiveCallbackGroup()
-        self.subscription: Any = node.create_subscription(
-            JointState, topic, self.hand_over, qos, callback_group=group, raw=True
+        self.subscription, self._take = subscribe_raw(
+            node, JointState, topic, qos, self.hand_over, is_native=self.is_native
         )
         self.topic_name: str = self.subscription.topic_name
-        self._take = self.subscription.handle.take_message if self.is_native else _take_nothing
 
     def take(self) -> bool:
         """Read a message that has arrived; return whether there was one and it was valid."""
@@ -269,8 +267,34 @@ class JointStateSubscription(JointStateDecoder):
         self._handed_over = raw
 
 
-def _take_nothing(*_: object) -> None:
-    """Return None: an executor hands every message over."""
+def subscribe_raw(
+    node: Node,
+    kind: Any,
+    topic: str,
+    qos: QoSProfile,
+    hand_over: Callable[[Any], None],
+    *,
+    is_native: bool,
+) -> tuple[Any, Callable[..., Any]]:
+    """Subscribe to the bytes of messages.
+
+    Args:
+        node: The node to subscribe through.
+        kind: Of the messages.
+        topic: Topic name.
+        qos: Profile.
+        hand_over: Gets each message of an executor, which is off the fast path.
+        is_native: Whether this is the fast path; see `has_native_parts`.
+
+    Returns:
+        The subscription, and `take(kind, True)`: bytes and times of the oldest message that waits
+        in the middleware, or None. Off the fast path that is None always.
+    """
+    group = NotExecuted() if is_native else MutuallyExclusiveCallbackGroup()
+    subscription: Any = node.create_subscription(
+        kind, topic, hand_over, qos, callback_group=group, raw=True
+    )
+    return subscription, subscription.handle.take_message if is_native else lambda *_: None
 
 
 class NotExecuted(MutuallyExclusiveCallbackGroup):

@@ -6,7 +6,7 @@ from rclpy.node import Node
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rclpy.serialization import deserialize_message
 
-from icir_control.nodes.transport.endpoints import NotExecuted, has_native_parts
+from icir_control.nodes.transport.endpoints import has_native_parts, subscribe_raw
 
 NEWEST = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
 
@@ -30,23 +30,15 @@ class Newest:
             qos: Another profile, such as that of a latched topic.
         """
         is_native = has_native_parts()
-        subscription: Any = node.create_subscription(
-            kind,
-            topic,
-            self._hand_over,
-            qos,
-            callback_group=NotExecuted() if is_native else None,
-            raw=True,
-        )
+        _, self._take = subscribe_raw(node, kind, topic, qos, self._hand_over, is_native=is_native)
         self._kind = kind
-        self._take = subscription.handle.take_message if is_native else None
         self._raw: bytes | None = None
         self._message: Any = None
         self.is_new = False
 
     def message(self) -> Any:
         """Return the newest message; None before the first one."""
-        if self._take is not None and (taken := self._take(self._kind, True)) is not None:
+        if taken := self._take(self._kind, True):
             self._raw = taken[0]
         self.is_new = self._raw is not None
         if self._raw is not None:
