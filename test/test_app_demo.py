@@ -36,9 +36,9 @@ PROMISED = {
     },
     'finer_plants': {
         'rk4_home_rad': (0.0, 2e-7),
-        'rk4_down_m': (0.0, 3e-7),
-        'five_substeps_home_rad': (0.0, 1e-6),
-        'five_substeps_down_m': (0.0, 3e-7),
+        'rk4_down_m': (0.0, 2e-8),
+        'five_substeps_home_rad': (0.0, 2e-7),
+        'five_substeps_down_m': (0.0, 2e-8),
     },
     'late_torque': {
         name: bounds
@@ -104,16 +104,12 @@ PROMISED = {
     'other_plants_home': {
         **NO_WORSE,
         'noise': (0.0, 1.1),
-        'rk4': (0.0, 4.0),
-        'five_substeps': (0.0, 1.7),
         'median': (0.0, 0.75),
     },
     'other_plants_down': {
         **NO_WORSE,
         'noise': (0.0, 1.1),
         'encoders': (0.0, 1.1),
-        'rk4': (0.0, 50.0),
-        'five_substeps': (0.0, 2.0),
         'median': (0.0, 0.25),
     },
 }

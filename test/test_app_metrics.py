@@ -67,7 +67,7 @@ def simulated(robot, config, *, plant_torque=lambda torque: torque):
         state = {'position': q.copy(), 'velocity': v.copy(), 'effort': effort.copy()}
         rows.append({'time': time, **state})
         if k == 0:
-            controller.restart(time, q, v)
+            controller.restart(time, q, v, world.plant.euler_steps)
         for push in pushes:
             if abs(time - push.start) < 1e-9:
                 world.push(TOOL, push.wrench)

@@ -122,7 +122,8 @@ class ClosedLoop:
             v: (nv,) [rad/s or m/s]; by default the arm rests.
         """
         self.world.reset(q, v)
-        self.controller.restart(self.time, *self.world.measured)
+        steps = self.world.plant.euler_steps
+        self.controller.restart(self.time, *self.world.measured, steps)
         self.run(1)
 
     def step(self, steps: int = 1) -> None:

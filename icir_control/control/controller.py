@@ -156,7 +156,9 @@ class Controller(Readout):
         for mode in self.config.modes.values():
             self._engine.prepare(mode.law)
 
-    def restart(self, time: float, q: ArrayLike, v: ArrayLike) -> None:
+    def restart(
+        self, time: float, q: ArrayLike, v: ArrayLike, euler_steps: int | None = None
+    ) -> None:
         """Begin anew from a measured state, in the initial mode.
 
         Schedule entries that are due before this time are skipped.
@@ -165,9 +167,16 @@ class Controller(Readout):
             time: Simulation time [s].
             q: (nv,) measured position [rad or m].
             v: (nv,) measured velocity [rad/s or m/s].
+            euler_steps: Steps of semi-implicit Euler that the plant takes in a control period; 0
+                for a continuous plant, None where nobody says: then it is learnt.
+
+        Raises:
+            InvalidValueError: A number of steps below 0; nothing changes.
         """
+        if euler_steps is not None and euler_steps < 0:
+            raise InvalidValueError('euler_steps', euler_steps, 'a number of steps, or None')
         engine = self._engine
-        engine.begin(time, q, v)
+        engine.begin(time, q, v, euler_steps)
         self._started, self._braking = True, False
         self._await_entry(sum(entry.time < time for entry in self.config.schedule))
         start = engine.start(measured=True)

@@ -125,11 +125,19 @@ class Engine:
         self.tick_record.measured_wrench[:] = wrench
         self._wrench_until = until
 
-    def begin(self, time: float, q: ArrayLike, v: ArrayLike) -> None:
+    def begin(
+        self, time: float, q: ArrayLike, v: ArrayLike, euler_steps: int | None = None
+    ) -> None:
         """Take the first state of a new start, which nothing measured or learnt before reaches.
 
         The next step of time tells the period; until then the last one stands. The time since
         the last start is none.
+
+        Args:
+            time: [s].
+            q: (nv,) [rad or m].
+            v: (nv,) [rad/s or m/s].
+            euler_steps: As in `Controller.restart`.
         """
         memory = self.memory
         memory.acceleration_limit[:] = self.arm.acceleration_limit
@@ -143,8 +151,13 @@ class Engine:
         memory.disturbance_mean[:] = memory.disturbance_side[:] = 0.0
         memory.residual[:] = memory.residual_mean[:] = memory.residual_spread[:] = 0.0
         memory.observer_trust[:] = 1.0
-        memory.euler_share = 1.0 if self.config.values.integration == 'euler' else 0.0
+        integration = self.config.values.integration
+        memory.euler_share = 0.0 if integration == 'sampled' else 1.0
         memory.euler_variance, memory.euler_noise = 1.0, 0.0
+        told = 'euler' if euler_steps == 1 else 'sampled'
+        if euler_steps is not None and integration in ('auto', told):
+            memory.euler_share = 1.0 / euler_steps if euler_steps else 0.0
+            memory.euler_variance = 0.0
         memory.drag = 0.0
         memory.ticks = memory.prepared = 0
         memory.velocity_noise[:] = memory.bias_change[:] = 0.0

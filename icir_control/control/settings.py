@@ -208,12 +208,13 @@ class ControllerParameters:
         1.0, '', 'share of their own speed at which motions run', lower=0.05, upper=1.0
     )
     integration: str = parameter(
-        'euler',
+        'auto',
         '',
         'how the plant moves between two ticks, which the feed-forward is matched to: euler, '
-        "MuJoCo's semi-implicit step of one period, or sampled, a continuous plant (a real arm) "
-        'under a torque that is held',
-        choices=('euler', 'sampled'),
+        "MuJoCo's semi-implicit step of one period; sampled, a plant that moves on under a torque "
+        'that is held (a real arm, finer steps); auto, as the bridge says, else as it is learnt '
+        'in motion',
+        choices=('auto', 'euler', 'sampled'),
         running=False,
     )
     clearance: float = parameter(

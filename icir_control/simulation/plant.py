@@ -96,6 +96,16 @@ class Plant:
             object.__setattr__(self, one.name, value)
 
     @property
+    def euler_steps(self) -> int:
+        """Steps of Euler's in a control period, as the sensors show it; 0 if continuous.
+
+        A velocity that is a difference of positions is that of one step.
+        """
+        if self.encoder_bits:
+            return 1
+        return 0 if self.integrator == 'rk4' else self.substeps
+
+    @property
     def differences(self) -> dict[str, Any]:
         """The parameters that make this plant differ from its URDF, by name.
 

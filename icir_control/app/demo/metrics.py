@@ -19,7 +19,7 @@ from icir_control.app.demo.run import Run
 from icir_control.app.measurement import Metric, TimeSeries, angle_between
 from icir_control.control import Controller, ControllerConfig, Law, Start
 from icir_control.control.laws import Joint
-from icir_control.simulation import World
+from icir_control.simulation import Plant, World
 from icir_control.trajectory import JointTrajectory, SE3Trajectory
 
 
@@ -36,7 +36,8 @@ def replay(states: TimeSeries, controller: Controller) -> TimeSeries:
         (n, 3) of the end effector in the base frame [m], and the same of its reference; `torque`
         (n, nv) after the limits and `torque_unsaturated` before them [N m or N].
     """
-    controller.restart(states.time[0], states['position'][0], states['velocity'][0])
+    first = states['position'][0], states['velocity'][0]
+    controller.restart(states.time[0], *first, Plant().euler_steps)
     rows = []
     for time, q, v in zip(states.time, states['position'], states['velocity'], strict=True):
         controller.tick(time, q, v)

@@ -60,21 +60,14 @@ _ALTERNATIVES = (
 """A combination takes one of each; nothing stands for none."""
 
 
-HOME_BOUNDS: Final = {'noise': 1.1, 'rk4': 4.0, 'five_substeps': 1.7, 'median': 0.75}
+HOME_BOUNDS: Final = {'noise': 1.1, 'median': 0.75}
 """Of the ratios for `home`, where they are not 1.
 
-In the noise both begin where they measure the arm. The shipped feed-forward is that for MuJoCo's
-Euler steps; with `integration: sampled` the errors on finer plants are 9e-8 and 9e-7 rad.
+In the noise both begin where they measure the arm.
 """
 
-DOWN_BOUNDS: Final = {
-    'noise': 1.1,
-    'encoders': 1.1,
-    'rk4': 50.0,
-    'five_substeps': 2.0,
-    'median': 0.25,
-}
-"""The same for `down`: on RK4 1.6e-7 m beside 3.7e-9, 5.9e-8 with `sampled`."""
+DOWN_BOUNDS: Final = {'noise': 1.1, 'encoders': 1.1, 'median': 0.25}
+"""The same for `down`."""
 
 TOO_FAST: Final = 1.2
 """Share of the velocity limit beyond which the shipped watchdog brakes."""

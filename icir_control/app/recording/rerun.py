@@ -107,7 +107,7 @@ class Rerun:
             if names:
                 return DifferentRunsError(first[0], float(time))
             if row == 0:
-                self._controller.restart(float(time), q, v)
+                self._controller.restart(float(time), q, v, world.plant.euler_steps)
             answered = sent.get(world.time_ns, 0)
             while requests and requests[0][0] < answered:
                 requests.popleft()[1]()

@@ -1,6 +1,7 @@
 """What the model does not know: the disturbance observer, and the state behind a delay.
 
-Both rest on the plant's own step, v' = v + h M^-1 (tau - nle + d), q' = q + h v'.
+Both rest on the plant's own step, v' = v + h M^-1 (tau - nle + d), and q' = q + h v' where it is
+one of semi-implicit Euler.
 """
 
 import numpy as np
@@ -193,8 +194,10 @@ def _learn_integration(memory: Struct, q: np.ndarray, v: np.ndarray, h: float) -
     2 (q' - q) / h - (v + v') = s (v' - v): 1 for semi-implicit Euler, also where the velocity is
     measured as a difference of positions, 0 for a continuous plant. By recursive least squares,
     whose noise is that of its own residual, from velocities that change smoothly: noise on v' - v
-    would make every plant look continuous.
+    would make every plant look continuous. What the plant itself tells has no variance.
     """
+    if memory.euler_variance == 0.0:
+        return
     q_before, v_before = memory.measured_q, memory.measured_v
     share, variance, noise = memory.euler_share, memory.euler_variance, memory.euler_noise
     n = q.shape[0]
@@ -267,6 +270,7 @@ def step_plant(dynamics: np.ndarray, memory: Struct, tick: Struct, torque: np.nd
     """Advance a state, of which the terms are at hand, by one period under a torque."""
     M, nle, h = mass_matrix_of(dynamics), nle_of(dynamics), tick.period
     q, v, compensation = tick.q, tick.v, memory.compensation
+    late = 0.5 * (1.0 - memory.euler_share) * h
     ddq, L = np.empty_like(torque), np.empty((torque.shape[0], torque.shape[0]))
     for i in range(torque.shape[0]):
         ddq[i] = torque[i] - nle[i] - memory.bias_change[i] + compensation[i]
@@ -275,7 +279,7 @@ def step_plant(dynamics: np.ndarray, memory: Struct, tick: Struct, torque: np.nd
     cholesky_solve(L, ddq)
     for i in range(torque.shape[0]):
         v[i] += h * ddq[i]
-        q[i] += h * v[i]
+        q[i] += h * (v[i] - late * ddq[i])
     tick.time += h
 
 

@@ -54,7 +54,7 @@ def follow_pose_path(dynamics: np.ndarray, memory: Struct, tick: Struct) -> None
         tick.period,
     )
     n = q.shape[0]
-    J = np.empty((6, n))
+    J, J_after = np.empty((6, n)), np.empty((6, n))
     placement_terms(dynamics, q, memory.frame, tick.pose_reference, J)
     sigma = smallest_singular_value(J, memory.reference_direction)
     memory.reference_singular_value = sigma
@@ -68,10 +68,12 @@ def follow_pose_path(dynamics: np.ndarray, memory: Struct, tick: Struct) -> None
         _move_in_null_space(memory, tick, J)
     memory.limited = 0
     memory.off_path = 0.0
-    if not (_newton(dynamics, memory, J) and _is_gentle(memory, tick)):
+    if not (_newton(dynamics, memory, J_after) and _is_gentle(memory, tick)):
         memory.limited = 1
         _step_towards(memory, tick, J, now, sigma)
     _adapt_rate(memory, tick)
+    if memory.euler_share < 1.0:
+        _find_slopes(memory, tick, J, J_after, now)
 
 
 @part
@@ -104,10 +106,13 @@ def _move_in_null_space(memory: Struct, tick: Struct, J: np.ndarray) -> None:
 
 
 @part
-def _newton(dynamics: np.ndarray, memory: Struct, J_now: np.ndarray) -> bool:
-    """Move `q_after` onto the path by q += J^+ e; False where there is no inverse."""
+def _newton(dynamics: np.ndarray, memory: Struct, J: np.ndarray) -> bool:
+    """Move `q_after` onto the path by q += J^+ e; False where there is no inverse.
+
+    J is that of the last step, which differs from the one there by round-off.
+    """
     q = memory.q_after
-    pose, goal, J = scratch_matrix(4, 3), scratch_matrix(4, 3), np.empty_like(J_now)
+    pose, goal = scratch_matrix(4, 3), scratch_matrix(4, 3)
     L, dq = scratch_matrix(6, 6), np.empty(q.shape[0])
     coefficients = memory.pose_coefficients
     pose_at(memory.pose_start, coefficients, memory.duration, memory.path_time, goal)
@@ -124,6 +129,51 @@ def _newton(dynamics: np.ndarray, memory: Struct, J_now: np.ndarray) -> bool:
         else:
             solved = False
     return solved
+
+
+@part
+def _find_slopes(
+    memory: Struct, tick: Struct, J: np.ndarray, J_after: np.ndarray, now: float
+) -> None:
+    """Write the joint velocities that a continuous plant has on the path, now and a period ahead.
+
+    From rest, differences of the positions would be late by half a period's acceleration.
+    """
+    h, q, q_before, q_after = (
+        tick.period,
+        tick.position_reference,
+        memory.q_before,
+        memory.q_after,
+    )
+    slope, slope_after = memory.slope, memory.slope_after
+    for i in range(q.shape[0]):
+        forward, backward = (q_after[i] - q[i]) / h, (q[i] - q_before[i]) / h
+        slope[i] = 0.5 * (forward + backward)
+        slope_after[i] = 1.5 * forward - 0.5 * backward
+    if memory.limited == 0:
+        goal, coefficients = scratch_matrix(4, 3), memory.pose_coefficients
+        pose_at(memory.pose_start, coefficients, memory.duration, memory.path_time, goal)
+        _follow_twist(memory, J, tick.pose_reference, now, memory.rate_now, slope)
+        _follow_twist(memory, J_after, goal, memory.path_time, memory.path_rate, slope_after)
+
+
+@part
+def _follow_twist(
+    memory: Struct, J: np.ndarray, pose: np.ndarray, elapsed: float, rate: float, v: np.ndarray
+) -> None:
+    """Bring joint velocities to the twist of the path, v += J^+ (rate nu - J v)."""
+    L, nu, unused, w = scratch_matrix(6, 6), scratch_vector(6), scratch_vector(6), np.empty_like(v)
+    pose_rates_at(pose, memory.pose_coefficients, memory.duration, elapsed, nu, unused)
+    mat_mat_t(J, J, L)
+    if cholesky(L):
+        for i in range(6):
+            nu[i] *= rate
+            for j in range(v.shape[0]):
+                nu[i] -= J[i, j] * v[j]
+        cholesky_solve(L, nu)
+        mat_t_vec(J, nu, w)
+        for j in range(v.shape[0]):
+            v[j] += w[j]
 
 
 @part

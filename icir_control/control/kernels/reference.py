@@ -91,11 +91,10 @@ def _differences(memory: Struct, tick: Struct) -> None:
 def _derivatives(memory: Struct, tick: Struct) -> None:
     """Write the derivative of the path at the reference, and its mean slope in the next period.
 
-    That of a tool's path, which the joints have only as positions, is a central difference.
+    Those of a tool's path were found where the joints were; see `follow`.
     """
-    h, q = tick.period, tick.position_reference
-    v, a = tick.velocity_reference, tick.acceleration_reference
-    n = q.shape[0]
+    h, v, a = tick.period, tick.velocity_reference, tick.acceleration_reference
+    n = v.shape[0]
     if memory.path == JOINT_PATH:
         after, unused = np.empty(n), np.empty(n)
         coefficients, duration = memory.joint_coefficients, memory.duration
@@ -107,10 +106,9 @@ def _derivatives(memory: Struct, tick: Struct) -> None:
             a[i] = (memory.path_rate * after[i] - v[i]) / h
             v[i] += memory.off_path_rate[i]
     else:
-        q_before, q_after = memory.q_before, memory.q_after
         for i in range(n):
-            v[i] = (q_after[i] - q_before[i]) / (2.0 * h)
-            a[i] = (q_after[i] - 2.0 * q[i] + q_before[i]) / (h * h)
+            v[i] = memory.slope[i]
+            a[i] = (memory.slope_after[i] - v[i]) / h
 
 
 @part

@@ -1,11 +1,11 @@
 """Which commands may move the arm, and what stops simulation time."""
 
 import math
-import secrets
 import time
 from collections import Counter
 from collections.abc import Callable
 
+from icir_control.nodes.run_token import new_token
 from icir_control.nodes.transport.endpoints import JointStatePublisher
 from icir_control.nodes.transport.messages import FIELDS
 from icir_control.simulation import World
@@ -161,7 +161,6 @@ class Hold:
 
 # How often a state is published again while it waits for its answer [s of wall time].
 REPEAT_PERIOD = 0.1
-_TOKEN_BYTES = 8
 
 
 class StateOutput:
@@ -191,7 +190,7 @@ class StateOutput:
 
     def open_run(self) -> None:
         """Take a new token."""
-        self.token = secrets.token_hex(_TOKEN_BYTES)
+        self.token = new_token(self._world.plant.euler_steps)
         self._arrays = self._publisher.open(self.token, *FIELDS)
 
     def publish(self) -> None:

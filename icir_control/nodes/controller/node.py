@@ -24,6 +24,7 @@ from icir_control.nodes.parameters import Parameters
 from icir_control.nodes.process.run import gc_off, join_graph
 from icir_control.nodes.process.stop_request import StopRequest
 from icir_control.nodes.robot import Robot
+from icir_control.nodes.run_token import euler_steps_of
 from icir_control.nodes.transport.endpoints import JointStatePublisher, JointStateSubscription
 from icir_control.nodes.transport.messages import FIELDS
 from icir_control.nodes.transport.waiter import Waiter
@@ -158,7 +159,7 @@ class ControllerNode:
         if now is None:
             return
         if reason:
-            controller.restart(now, position, velocity)
+            controller.restart(now, position, velocity, euler_steps_of(token))
             (self._effort,) = self.commands.open(token, 'effort')
             self._safe_start.begin(states.effort)
         torque = controller.tick(now, position, velocity)
