@@ -1,10 +1,16 @@
-"""Installs icir_control: one tree for ament_python (colcon) and for pip."""
+"""Installs icir_control: one tree for ament_python (colcon) and for pip.
 
+What package.xml says is read from there: name, version, description, licence, maintainer, URLs.
+"""
+
+import xml.etree.ElementTree as ET
 from glob import glob
+from pathlib import Path
 
 from setuptools import find_packages, setup
 
-PACKAGE = 'icir_control'
+MANIFEST = ET.parse('package.xml').getroot()
+PACKAGE = MANIFEST.findtext('name')
 SHARE = f'share/{PACKAGE}'
 
 ROS = [
@@ -25,7 +31,9 @@ RECORD = ['imageio-ffmpeg', 'mcap>=1.6', 'mcap-ros2-support', 'plotly']
 TEST = [
     'hypothesis',
     'import-linter',
+    'ipykernel',
     'mypy',
+    'nbclient',
     'pandas',
     'pytest',
     'pytest-timeout',
@@ -39,16 +47,30 @@ TEST = [
 ]
 BENCH = ['example-robot-data', 'pin']
 STUDY = ['dask', 'distributed', 'scipy']
+TUNE = [*STUDY, 'optuna']
 DOCS = ['furo', 'myst-parser', 'sphinx']
-CI = ['colcon-common-extensions']
+CI = ['build', 'colcon-common-extensions']
 
 setup(
     name=PACKAGE,
-    version='0.1.0',
-    description='Torque control of robot arms: ROS 2 nodes, MuJoCo the plant, own dynamics',
-    license='MIT',
-    maintainer='The icir_control authors',
-    maintainer_email='maintainers@icir-control.example',
+    version=MANIFEST.findtext('version'),
+    description=MANIFEST.findtext('description').strip(),
+    long_description=Path('README.md').read_text(encoding='utf-8'),
+    long_description_content_type='text/markdown',
+    license=MANIFEST.findtext('license'),
+    maintainer=MANIFEST.findtext('maintainer'),
+    maintainer_email=MANIFEST.find('maintainer').get('email'),
+    project_urls={url.get('type'): url.text for url in MANIFEST.findall('url')},
+    keywords='robotics, torque control, dynamics, MuJoCo, ROS 2',
+    classifiers=[
+        'Development Status :: 4 - Beta',
+        'Intended Audience :: Education',
+        'Intended Audience :: Science/Research',
+        'Operating System :: POSIX :: Linux',
+        *(f'Programming Language :: Python :: 3.{minor}' for minor in (11, 12, 13, 14)),
+        'Topic :: Scientific/Engineering :: Physics',
+        'Typing :: Typed',
+    ],
     packages=find_packages(include=[PACKAGE, f'{PACKAGE}.*']),
     package_data={PACKAGE: ['py.typed']},
     python_requires='>=3.11',
@@ -68,11 +90,13 @@ setup(
     ],
     extras_require={
         'ros': ROS,
+        'sim': [*ROS, *PANEL, *RECORD],
         'panel': PANEL,
         'record': RECORD,
         'test': TEST,
         'bench': BENCH,
         'study': STUDY,
+        'tune': TUNE,
         'docs': DOCS,
         'ci': CI,
     },

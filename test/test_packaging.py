@@ -10,7 +10,10 @@ from importlib.metadata import entry_points
 from pathlib import Path
 
 import pytest
+import yaml
 
+from icir_control.app.extras import require
+from icir_control.errors import ConfigurationError
 from icir_control.share import share_directory
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -38,7 +41,15 @@ PYPI_NAMES = {
 # A tool of the tests whose rosdep key is not python3- and its name.
 TEST_KEYS = {'ruff': 'python3-ruff-pip'}
 # Tools that `colcon test` does without: no rosdep key, many tests at a time, wheels.
-NOT_NEEDED = {'import-linter', 'pytest-xdist', 'rosbags', 'selenium', 'setuptools'}
+NOT_NEEDED = {
+    'import-linter',
+    'ipykernel',
+    'nbclient',
+    'pytest-xdist',
+    'rosbags',
+    'selenium',
+    'setuptools',
+}
 # Libraries that come with one that is declared: the first is compiled with the second.
 CARRIED_BY = {
     'builtin_interfaces': 'std_msgs',
@@ -54,8 +65,8 @@ OPTIONAL = {'control_msgs', 'pandas', 'simulation_interfaces', 'visualization_ms
 RECORD = {'imageio_ffmpeg', 'mcap', 'mcap_ros2', 'plotly'}
 # Of the extra `panel`, likewise.
 PANEL = {'viser', 'websockets'}
-# Of the extra `study`, likewise.
-STUDY = {'dask', 'distributed', 'scipy'}
+# Of the extras `study` and `tune`, likewise.
+STUDY = {'dask', 'distributed', 'optuna', 'scipy'}
 
 
 def setup_answers(*options):
@@ -93,12 +104,26 @@ def run_clean(python, *arguments):
     )
 
 
-def test_package_xml_and_setup_py_say_the_same():
-    declared = setup_answers('--name', '--version', '--description', '--license')
-    manifest = [MANIFEST.findtext(tag).strip() for tag in ('name', 'version', 'description')]
-    assert [text.rstrip('.') for text in manifest] == declared[:3]
-    assert MANIFEST.findtext('license') == declared[3] == 'MIT'
+def test_pip_reads_what_package_xml_says():
+    assert setup_answers('--name', '--version', '--license') == [
+        *(MANIFEST.findtext(tag) for tag in ('name', 'version', 'license')),
+    ]
+    assert MANIFEST.findtext('license') == 'MIT'
     assert 'MIT License' in (ROOT / 'LICENSE').read_text()
+
+
+def test_the_version_stands_in_one_place_and_the_placeholder_too():
+    told = (ROOT / 'setup.py', ROOT / 'CITATION.cff', ROOT / 'pyproject.toml')
+    for path in told:
+        assert MANIFEST.findtext('version') not in path.read_text(), path
+        assert '.example' not in path.read_text(), path
+    assert {url.get('type') for url in MANIFEST.findall('url')} >= {'repository', 'bugtracker'}
+
+
+def test_the_citation_file_has_what_the_format_asks_for():
+    citation = yaml.safe_load((ROOT / 'CITATION.cff').read_text())
+    assert {'cff-version', 'message', 'title', 'authors'} <= set(citation)
+    assert citation['license'] == MANIFEST.findtext('license')
 
 
 def test_package_xml_is_of_format_3_and_declares_nothing_twice():
@@ -134,6 +159,14 @@ def test_every_tool_of_the_tests_is_declared_for_rosdep():
     names = {tool.partition('>')[0] for tool in tools}
     keys = {TEST_KEYS.get(name, f'python3-{name}') for name in names - NOT_NEEDED}
     assert keys == {element.text for element in MANIFEST.findall('test_depend')}
+
+
+def test_what_is_missing_is_said_with_the_command_that_installs_it():
+    require('study', 'numpy')
+    with pytest.raises(
+        ConfigurationError, match=r"^nothing is not installed; pip install 'icir_control\[study\]'"
+    ):
+        require('study', 'numpy', 'nothing')
 
 
 @pytest.mark.parametrize('kind', ['urdf', 'config', 'launch'])

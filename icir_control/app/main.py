@@ -134,11 +134,14 @@ def sim(
 @app.command('panel')
 def panel_command(panel_host: Annotated[str, PANEL_HOST] = '127.0.0.1') -> None:
     """Show the arm on a page in the browser, and serve what is done there, until a signal."""
-    from icir_control.app.panel import ARGUMENTS, require_panel
+    from icir_control.app.extras import require
+    from icir_control.app.panel import ARGUMENTS
+
+    require('panel', 'viser')
+    require('sim', 'rclpy')
     from icir_control.nodes.__main__ import panel
     from icir_control.nodes.process.discovery import stay_on_this_machine
 
-    require_panel()
     stay_on_this_machine()
     raise typer.Exit(panel(['panel', *ARGUMENTS, f'host:={panel_host}']))
 
@@ -227,6 +230,9 @@ def demo(
     ] = None,
 ) -> None:
     """Run every mode once, by itself, and measure: a table of metrics, and plots."""
+    from icir_control.app.extras import require
+
+    require('sim', 'rclpy')
     from icir_control.app.demo import run_demo
     from icir_control.app.promises import AMOUNTS
     from icir_control.compiled import JIT_DISABLED

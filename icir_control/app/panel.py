@@ -5,28 +5,15 @@ import os
 import time
 from importlib.util import find_spec
 
+from icir_control.app.extras import require
 from icir_control.app.processes import ChildEndedError, Children, OutputHandler
 from icir_control.app.robot import Robot
-from icir_control.errors import ConfigurationError
 
 ARGUMENTS = ('--ros-args', '-p')
 """What comes before a parameter of the panel on its command line."""
 
 _REFUSED = 2
 _RESTART_PERIOD = 1.0  # s between two starts
-
-
-def require_panel() -> None:
-    """Refuse where the library that serves the page is missing.
-
-    Raises:
-        ConfigurationError: It is; the message says how to install it.
-    """
-    if find_spec('viser') is None:
-        raise ConfigurationError(
-            'the page in the browser needs viser, which is not installed; pip install'
-            " 'icir_control[panel]'"
-        )
 
 
 def chosen_viewer(viewer: str | None, robot: Robot) -> str | None:
@@ -43,7 +30,7 @@ def chosen_viewer(viewer: str | None, robot: Robot) -> str | None:
         ConfigurationError: The browser is asked for, and its library is missing.
     """
     if viewer == 'browser':
-        require_panel()
+        require('panel', 'viser')
     has_display = os.environ.get('DISPLAY') or os.environ.get('WAYLAND_DISPLAY')
     given = viewer or robot.parameters('mujoco_bridge').get('viewer', 'auto')
     if given == 'auto' and not has_display and find_spec('viser') is not None:

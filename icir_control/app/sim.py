@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from icir_control.app import recording
+from icir_control.app.extras import require
 from icir_control.app.panel import PanelProcess, chosen_viewer
 from icir_control.app.processes import (
     BRIDGE,
@@ -56,7 +57,11 @@ def simulate(
 
     Raises:
         ChildEndedError: Bridge or controller ended by itself, or the recorder could not start.
+        ConfigurationError: A library is missing.
     """
+    require('sim', 'rclpy')
+    if record is not None:
+        require('record', 'mcap_ros2')
     parameters: dict[str, object] = {}
     viewer = chosen_viewer(viewer, robot)
     in_browser = viewer == 'browser'

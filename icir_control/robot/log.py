@@ -175,9 +175,10 @@ class Log:
         Raises:
             ConfigurationError: The file exists, or a library is missing.
         """
-        from icir_control.app.recording import require
+        from icir_control.app.extras import require
 
-        require('mcap', 'rclpy')
+        require('record', 'mcap')
+        require('sim', 'rclpy')
         from icir_control.robot.save import write_recording
 
         references = self.reference_poses if 'q_reference' in self.names else None

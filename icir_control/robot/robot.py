@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from icir_control.app.closed_loop import ClosedLoop
+from icir_control.app.extras import require
 from icir_control.app.measurement import Array
 from icir_control.app.robot import DEFAULT_ROBOT, robot_names
 from icir_control.app.robot import Robot as Files
@@ -96,6 +97,7 @@ class Robot:
         Raises:
             ConfigurationError: Nobody answers.
         """
+        require('sim', 'rclpy')
         from icir_control.robot.over_ros import OverRos
 
         return cls(OverRos(namespace, timeout))
@@ -122,6 +124,7 @@ class Robot:
         Raises:
             IcirError: Something is not valid, or a process has ended.
         """
+        require('sim', 'rclpy')
         from icir_control.robot.launched import launched
 
         parameters = {'real_time_factor': float(real_time_factor), 'viewer': viewer}

@@ -2,11 +2,10 @@
 
 import sys
 from datetime import datetime
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
-from icir_control.errors import ConfigurationError
+from icir_control.app.extras import require
 
 PACKAGE: Final = __name__
 
@@ -23,7 +22,7 @@ def record_here(path: Path | None) -> bool:
     Raises:
         ConfigurationError: The file exists, or cannot be created; or a library is missing.
     """
-    require('mcap_ros2')
+    _require('mcap_ros2')
     from icir_control.app.recording.recorder import record
     from icir_control.nodes.process.discovery import stay_on_this_machine
 
@@ -48,7 +47,7 @@ def report_on(
         IcirError: A recording cannot be read, the two are of different arms, a file cannot be
             written, or a library is missing.
     """
-    require('mcap', 'plotly')
+    _require('mcap', 'plotly')
     from icir_control.app.recording import report
     from icir_control.app.recording.reader import Recording
 
@@ -72,7 +71,7 @@ def film_of(path: Path, output: Path) -> None:
         IcirError: The recording cannot be read, nothing can be drawn here, the film cannot be
             written, or a library is missing.
     """
-    require('mcap', 'imageio_ffmpeg')
+    _require('mcap', 'imageio_ffmpeg')
     from rich.progress import Progress
 
     from icir_control.app.recording.film import write_film
@@ -97,7 +96,7 @@ def simulate_again(path: Path) -> bool:
     Raises:
         IcirError: The recording cannot be read, or does not hold a run from its start on.
     """
-    require('mcap')
+    _require('mcap')
     from icir_control.app.recording.reader import Recording
     from icir_control.app.recording.rerun import Rerun
 
@@ -118,7 +117,7 @@ def replay(path: Path, rate: float) -> None:
     Raises:
         IcirError: The recording cannot be read, or a simulation runs on this graph.
     """
-    require('mcap')
+    _require('mcap')
     import rclpy
 
     from icir_control.app.recording.reader import Recording
@@ -140,14 +139,7 @@ def replay(path: Path, rate: float) -> None:
             rclpy.try_shutdown()
 
 
-def require(*libraries: str) -> None:
-    """Check that libraries of the extra `record` are installed.
-
-    Raises:
-        ConfigurationError: One is not; the message says how to install it.
-    """
-    for library in libraries:
-        if find_spec(library) is None:
-            raise ConfigurationError(
-                f"{library} is not installed; pip install 'icir_control[record]' brings it"
-            )
+def _require(*libraries: str) -> None:
+    """Check that libraries of the extra `record` are installed, and ROS 2 messages."""
+    require('record', *libraries)
+    require('sim', 'rclpy')

@@ -1,8 +1,8 @@
 """`icir_control study`: many simulations whose plant and parameters vary, a row for each."""
 
-from importlib.util import find_spec
 from pathlib import Path
 
+from icir_control.app.extras import require
 from icir_control.errors import ConfigurationError
 
 
@@ -27,11 +27,7 @@ def study_file(
     Raises:
         IcirError: The study is not valid, or a file cannot be written.
     """
-    for library in ('dask', 'distributed', 'scipy'):
-        if find_spec(library) is None:
-            raise ConfigurationError(
-                f"{library} is not installed; pip install 'icir_control[study]' brings it"
-            )
+    require('study', 'distributed', 'scipy')
     from rich.console import Console
     from rich.progress import Progress
 
