@@ -99,7 +99,7 @@ class Parameters:
                 `IcirError` that it raises refuses them all, and its message is the reason.
         """
 
-        def check(changed: list[RosParameter[Any]]) -> msg.SetParametersResult:
+        def check(changed: 'list[RosParameter[Any]]') -> msg.SetParametersResult:
             changes = {one.name: one.value for one in changed if one.name in self._declared}
             try:
                 for name, value in changes.items():
@@ -117,7 +117,7 @@ class Parameters:
         )
         self._node.add_on_set_parameters_callback(check)
 
-    def _with_decimals(self, given: RosParameter[Any]) -> RosParameter[Any]:
+    def _with_decimals(self, given: 'RosParameter[Any]') -> 'RosParameter[Any]':
         """Return a parameter in which integers are decimals where decimals are meant."""
         declared = self._declared.get(given.name)
         whole = {

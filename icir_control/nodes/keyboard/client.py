@@ -142,13 +142,13 @@ class ControllerClient:
         assert self._node.executor is not None
         self._node.executor.create_task(coroutine)
 
-    def _client(self, kind: type, service: str) -> Client[Any, Any]:
+    def _client(self, kind: type, service: str) -> 'Client[Any, Any]':
         """Return the client of one of the controller's services."""
         if service not in self._clients:
             self._clients[service] = self._node.create_client(kind, f'{CONTROLLER}/{service}')
         return self._clients[service]
 
-    def _ask(self, kind: Any, service: str, **fields: Any) -> Future[Any]:
+    def _ask(self, kind: Any, service: str, **fields: Any) -> 'Future[Any]':
         """Send a request; return what becomes the answer, None when none comes in time."""
         request = Request(self._client(kind, service), kind.Request(**fields))
         self._requests.append(request)
@@ -215,10 +215,10 @@ class Request:
         answer: The response; None when none comes in time.
     """
 
-    client: Client[Any, Any]
+    client: 'Client[Any, Any]'
     message: Any
-    answer: Future[Any] = field(default_factory=Future)
-    _response: Future[Any] | None = None
+    answer: 'Future[Any]' = field(default_factory=Future)
+    _response: 'Future[Any] | None' = None
     _due: float = field(default_factory=lambda: time.monotonic() + ANSWER_TIMEOUT)
 
     def update(self, now: float) -> bool:
