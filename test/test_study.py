@@ -1,13 +1,17 @@
 """Studies: what is asked is checked, samples and runs are repeatable, no row is lost."""
 
+import json
 import os
-import signal
+import subprocess
+import sys
+import time
 
 import numpy as np
 import pytest
 
-from icir_control.app.study.engine import run_study
+from icir_control.app.study.engine import ClusterError, run_study
 from icir_control.app.study.plan import Study
+from icir_control.app.study.report import sensitivities, worst, write_page
 from icir_control.app.study.run import METRICS, run_one
 from icir_control.errors import ConfigurationError
 
@@ -91,22 +95,13 @@ def collect(study, table, **options):
     return table.read_bytes()
 
 
-@pytest.fixture
-def cluster():
-    distributed = pytest.importorskip('distributed', reason='the extra `study` is not installed')
-    with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, dashboard_address=None
-    ) as cluster:
-        yield cluster
-
-
 @pytest.mark.long
-def test_the_table_does_not_depend_on_the_workers(tmp_path, cluster):
+def test_the_table_does_not_depend_on_the_workers(tmp_path, start_cluster):
     study = study_of(tmp_path)
     one = collect(study, tmp_path / 'one.csv', workers=1)
     assert one.count(b'\n') == 11
     assert b',arrived,' in one
-    assert one == collect(study, tmp_path / 'two.csv', scheduler=cluster.scheduler_address)
+    assert one == collect(study, tmp_path / 'two.csv', scheduler=start_cluster().address)
     with pytest.raises(ConfigurationError, match='is of another study'):
         collect(study_of(tmp_path, TEXT + 'seed: 1\n'), tmp_path / 'one.csv')
 
@@ -133,21 +128,141 @@ def test_an_interrupted_study_goes_on(tmp_path):
     assert table.read_bytes() == collect(study, tmp_path / 'whole.csv', workers=1)
 
 
-@pytest.mark.long
-def test_workers_that_are_killed_lose_nothing(tmp_path, cluster):
-    from distributed import Client
+class Cluster:
+    """A scheduler and two workers, each a process with a folder of its own."""
 
-    study = study_of(tmp_path)
-    killed = []
+    def __init__(self, folder):
+        self.folder, self.started = folder, 0
+        self.file = folder / 'scheduler.json'
+        self.scheduler = self.start('scheduler', '--host', '127.0.0.1', '--port', '0')
+        while not self.file.exists():
+            assert self.scheduler.poll() is None
+            time.sleep(0.05)
+        self.address = json.loads(self.file.read_text())['address']
+        self.workers = [self.new_worker() for _ in range(2)]
+
+    def new_worker(self):
+        own = self.folder / f'worker_{self.started}'
+        return self.start('worker', '--no-nanny', '--nthreads', '1', '--local-directory', str(own))
+
+    def start(self, *arguments):
+        self.started += 1
+        environment = os.environ | {
+            'DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES': '20',
+            'DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT': '600s',
+        }
+        options = ('--scheduler-file', str(self.file), '--no-dashboard')
+        with (self.folder / f'{self.started}.log').open('w') as log:
+            return subprocess.Popen(
+                (sys.executable, '-m', 'dask', *arguments, *options),
+                env=environment,
+                stdout=log,
+                stderr=log,
+            )
+
+    def kill_worker(self, which):
+        self.workers[which].kill()
+        self.workers[which].wait()
+        self.workers[which] = self.new_worker()
+
+    def close(self):
+        for process in (*self.workers, self.scheduler):
+            process.kill()
+            process.wait()
+
+
+@pytest.fixture
+def start_cluster(tmp_path):
+    pytest.importorskip('distributed', reason='the extra `study` is not installed')
+    clusters = []
+
+    def start():
+        folder = tmp_path / f'cluster_{len(clusters)}'
+        folder.mkdir()
+        clusters.append(Cluster(folder))
+        return clusters[-1]
+
+    yield start
+    for cluster in clusters:
+        cluster.close()
+
+
+@pytest.mark.long
+def test_workers_and_scheduler_that_are_killed_lose_nothing(tmp_path, start_cluster):
+    study = study_of(tmp_path, TEXT.replace('number: 5', 'number: 16'))
+    quiet = collect(study, tmp_path / 'quiet.csv', workers=2)
+    cluster, table = start_cluster(), tmp_path / 'killed.csv'
+    rng, kills = np.random.default_rng(0), []
 
     def kill(done, total):
-        if done in (1, 4, 7) and done not in killed:
-            killed.append(done)
-            with Client(cluster.scheduler_address) as client:
-                pids = list(client.run(os.getpid).values())
-            os.kill(pids[done % len(pids)], signal.SIGKILL)
+        if 0 < done <= 20:
+            kills.append(done)
+            cluster.kill_worker(rng.integers(2))
+        elif done == 24:
+            cluster.scheduler.kill()
 
-    table = tmp_path / 'killed.csv'
-    run_study(study, table, kill, scheduler=cluster.scheduler_address)
-    assert killed == [1, 4, 7]
-    assert table.read_bytes() == collect(study, tmp_path / 'quiet.csv', workers=2)
+    with pytest.raises(ClusterError, match='the scheduler is gone, with 8 runs to do'):
+        run_study(study, table, kill, scheduler=cluster.address)
+    assert kills == list(range(1, 21))
+    assert table.read_bytes().count(b'\n') == 25
+    assert collect(study, table, scheduler=start_cluster().address) == quiet
+
+
+@pytest.mark.parametrize(
+    'address', ['nonsense', pytest.param('tcp://127.0.0.1:9', marks=pytest.mark.long)]
+)
+def test_an_address_without_a_scheduler_is_said(tmp_path, address):
+    pytest.importorskip('distributed', reason='the extra `study` is not installed')
+    with pytest.raises(
+        ConfigurationError, match=f"no scheduler of dask.distributed at '{address}"
+    ):
+        run_study(study_of(tmp_path), tmp_path / 'x.csv', lambda *_: None, scheduler=address)
+
+
+def made_up(study, count=50):
+    """Rows whose errors grow with the load, and fall a little with the friction."""
+    rng = np.random.default_rng(0)
+    rows = []
+    for run in range(count):
+        load, friction = rng.uniform(0.0, 2.0), rng.uniform(0.0, 1.0)
+        row = {'run': run, 'plant.payload_mass': load, 'plant.joint_friction': friction}
+        row |= {'joint_gains.kp': 10000.0, 'outcome': 'arrived', 'time': 1.0}
+        row |= dict.fromkeys(METRICS, 3.0 + load - 0.1 * friction)
+        rows.append({name: str(value) for name, value in row.items()})
+    return rows
+
+
+def test_sensitivities_find_what_matters(tmp_path):
+    study = study_of(tmp_path)
+    ends = sensitivities(study, made_up(study, 2000))['joint_error']
+    assert list(ends) == ['plant.payload_mass', 'plant.joint_friction', 'joint_gains.kp']
+    assert ends['plant.payload_mass'] == pytest.approx((3.15, 4.75), abs=0.05)
+    assert ends['joint_gains.kp'][0] == ends['joint_gains.kp'][1]
+
+
+def test_the_page_tells_the_worst_runs_and_how_to_see_them(tmp_path):
+    study = study_of(tmp_path)
+    rows = made_up(study)
+    rows[7]['outcome'] = 'RefusedError: <too far>'
+    file, page = tmp_path / 'load.yaml', tmp_path / 'load.html'
+    worst_run = max((row for row in rows if row['run'] != '7'), key=lambda r: r['joint_error'])
+    cases = worst(study, rows, file)
+    assert [words.split()[1] for words, _ in cases] == [worst_run['run'], '7']
+    assert cases[0][1].startswith(f'icir_control study {file} --only {worst_run["run"]} --record ')
+    assert all(f'icir_control {verb} run_7.mcap' in cases[1][1] for verb in ('report', 'film'))
+    write_page(study, rows, file, page)
+    text = page.read_text()
+    assert text.count('src="data:image/png;base64,') == 2
+    assert '49 of 50 runs arrived' in text
+    assert '&lt;too far&gt;' in text
+    assert 'http' not in text  # it needs no network
+    write_page(study, rows[7:8], file, page)  # none has arrived
+    assert '0 of 1 runs arrived' in page.read_text()
+
+
+def test_overshoot_is_beyond_the_range_of_the_reference():
+    study = Study('gen3_6dof', ('home',), {}, 1, 'sobol', 0)
+    exact = run_one(study, 0, {})
+    assert exact['overshoot'] < 1e-6  # rad: the model is the plant
+    loaded = run_one(study, 0, {'plant.payload_mass': 2.0})
+    assert 1e-5 < loaded['overshoot'] <= loaded['joint_error']

@@ -1,9 +1,15 @@
 """`icir_control study`: many simulations whose plant and parameters vary, a row for each."""
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from icir_control.app.extras import require
 from icir_control.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 
 def study_file(
@@ -14,7 +20,7 @@ def study_file(
     only: int | None,
     record: Path | None,
 ) -> None:
-    """Run the study of a file, show what it shows, and write table and picture.
+    """Run the study of a file, show what it shows, and write table and page.
 
     Args:
         file: YAML.
@@ -29,12 +35,11 @@ def study_file(
     """
     require('study', 'distributed', 'scipy')
     from rich.console import Console
-    from rich.progress import Progress
 
     from icir_control.app.output import writing
     from icir_control.app.study.engine import run_study
     from icir_control.app.study.plan import Study
-    from icir_control.app.study.report import draw, show
+    from icir_control.app.study.report import show, write_page
     from icir_control.app.study.run import run_one
 
     console = Console()
@@ -50,14 +55,33 @@ def study_file(
     with writing(table):
         table.parent.mkdir(parents=True, exist_ok=True)
         table.touch()
-    with Progress(console=console) as progress:
-        bar = progress.add_task(file.stem)
-
-        def tell(done: int, total: int) -> None:
-            progress.update(bar, completed=done, total=total)
-
+    with progress(console, file.stem) as tell:
         rows = run_study(study, table, tell, workers=workers, scheduler=scheduler)
     show(study, rows, file, console)
-    with writing(table):
-        draw(study, rows, table.with_suffix('.png'))
-    console.print(f'written: {table}, {table.with_suffix(".png")}', markup=False, soft_wrap=True)
+    page = table.with_suffix('.html')
+    with writing(page):
+        write_page(study, rows, file, page)
+    console.print(f'written: {table}, {page}', markup=False, soft_wrap=True)
+
+
+@contextmanager
+def progress(console: 'Console', name: str) -> Iterator[Callable[[int, int], None]]:
+    """Show a bar with rate and time left; give the function that is told done and total runs."""
+    from rich.progress import MofNCompleteColumn, Progress, Task, TextColumn
+    from rich.text import Text
+
+    class Rate(TextColumn):
+        def render(self, task: Task) -> Text:
+            return Text(f'{task.speed:.1f} runs/s' if task.speed else '')
+
+    columns = Progress.get_default_columns()
+    with Progress(*columns, MofNCompleteColumn(), Rate(''), console=console) as bar:
+        task = bar.add_task(name, total=None)
+
+        def tell(done: int, total: int) -> None:
+            if bar.tasks[task].total is None:
+                bar.reset(task, completed=done, total=total)  # those of before have no rate
+            else:
+                bar.update(task, completed=done)
+
+        yield tell

@@ -5,8 +5,10 @@ table is sorted: it is the same to the last bit whatever the workers were.
 """
 
 import csv
+import logging
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import CancelledError
 from contextlib import contextmanager
 from functools import partial
 from importlib.metadata import version
@@ -16,10 +18,14 @@ from typing import Any
 
 from icir_control.app.study.plan import Sample, Study
 from icir_control.app.study.run import METRICS, Row, run_one
-from icir_control.errors import ConfigurationError
+from icir_control.errors import ConfigurationError, IcirError
 
 DEATHS = 20
-"""Workers that may die under one run before it is given up."""
+"""Workers of this machine that may die under one run before it is given up."""
+
+
+class ClusterError(IcirError):
+    """The scheduler is gone, or a run has ended the processes that it ran in."""
 
 
 def run_study(
@@ -40,7 +46,8 @@ def run_study(
         scheduler: Address of a cluster to use instead, such as `tcp://host:8786`.
 
     Raises:
-        ConfigurationError: The table is of another study, or cannot be written.
+        ConfigurationError: The table is of another study, or there is no such scheduler.
+        ClusterError: Runs are missing; the table keeps the others.
     """
     samples = study.samples()
     columns = ['run', *study.vary, 'outcome', 'time', *METRICS, 'version']
@@ -48,16 +55,12 @@ def run_study(
     missing = [index for index in range(len(samples)) if index not in done]
     show(len(done), len(samples))
     if missing:
-        with table.open('a', newline='') as file, _client(workers, scheduler) as client:
+        with table.open('a', newline='') as file, cluster(workers, scheduler) as client:
             if not done:
                 file.truncate(0)
                 file.write(_line(columns))
-            from distributed import as_completed
-
-            wanted = [samples[index] for index in missing]
-            futures = client.map(partial(run_one, study), missing, wanted, pure=False)
-            for future in as_completed(futures):
-                row: Row = future.result() | {'version': version('icir_control')}
+            for row in run_all(client, study, missing, [samples[index] for index in missing]):
+                row['version'] = version('icir_control')
                 file.write(_line([row[name] for name in columns]))
                 file.flush()
                 done[row['run']] = {name: str(row[name]) for name in columns}
@@ -67,6 +70,46 @@ def run_study(
     complete.write_text(_line(columns) + ''.join(_line(list(row.values())) for row in rows))
     os.replace(complete, table)
     return rows
+
+
+def run_all(
+    client: Any, study: Study, runs: Sequence[int], samples: Sequence[Sample]
+) -> Iterator[Row]:
+    """Run samples on the workers, and give each row as soon as it is there.
+
+    Args:
+        client: Of `cluster`.
+        study: What happens.
+        runs: Index of each.
+        samples: What differs.
+
+    Raises:
+        ClusterError: When all others are there: runs are missing.
+    """
+    from distributed import KilledWorker, as_completed
+
+    futures = client.map(partial(run_one, study), runs, samples, pure=False)
+    index_of = dict(zip(futures, runs, strict=True))
+    deadly = []
+    try:
+        for future in as_completed(futures):
+            try:
+                row = future.result()
+            except KilledWorker:
+                deadly.append(index_of[future])
+            else:
+                yield row
+            del index_of[future]
+            future.release()  # the scheduler forgets it: memory stays flat
+    except CancelledError as error:
+        raise ClusterError(
+            f'the scheduler is gone, with {len(index_of)} runs to do; the same command goes on'
+        ) from error
+    if deadly:
+        raise ClusterError(
+            f'runs {", ".join(map(str, sorted(deadly)))} are given up, for the workers that they'
+            ' ran on have died; the same command tries them again'
+        )
 
 
 def _read(table: Path, columns: list[str], samples: list[Sample]) -> dict[int, dict[str, str]]:
@@ -93,14 +136,28 @@ def _read(table: Path, columns: list[str], samples: list[Sample]) -> dict[int, d
 
 
 @contextmanager
-def _client(workers: int | None, scheduler: str) -> Iterator[Any]:
-    """Give a client of a cluster, which ends with the context where it is our own."""
+def cluster(workers: int | None, scheduler: str) -> Iterator[Any]:
+    """Give a client of a cluster, which ends with the context where it is our own.
+
+    Args:
+        workers: Processes on this machine; None for one on each processor.
+        scheduler: Address of a cluster to use instead; empty for none.
+
+    Raises:
+        ConfigurationError: There is no scheduler at the address.
+    """
     import dask
     from distributed import Client, LocalCluster
 
     with dask.config.set({'distributed.scheduler.allowed-failures': DEATHS}):
         if scheduler:
-            with Client(scheduler) as client:
+            try:
+                client = Client(scheduler, timeout=10)
+            except (OSError, ValueError) as error:
+                raise ConfigurationError(
+                    f'there is no scheduler of dask.distributed at {scheduler!r}: {error}'
+                ) from error
+            with client:
                 yield client
             return
         with (
@@ -108,8 +165,9 @@ def _client(workers: int | None, scheduler: str) -> Iterator[Any]:
                 n_workers=workers or len(os.sched_getaffinity(0)),
                 threads_per_worker=1,
                 dashboard_address=None,
-            ) as cluster,
-            Client(cluster) as client,
+                silence_logs=logging.ERROR,
+            ) as local,
+            Client(local) as client,
         ):
             yield client
 

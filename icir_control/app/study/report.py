@@ -1,5 +1,9 @@
-"""What a study has shown: quantiles, the worst runs, and a picture."""
+"""What a study has shown: quantiles, the worst runs, and a page with pictures."""
 
+import base64
+import html
+from collections.abc import Sequence
+from io import BytesIO
 from pathlib import Path
 
 import numpy as np
@@ -8,55 +12,172 @@ from matplotlib.figure import Figure
 from rich.console import Console
 from rich.table import Table
 
+from icir_control.app.measurement import Array
 from icir_control.app.study.plan import Study
 from icir_control.app.study.run import ARRIVED, METRICS
 
 QUANTILES = (0.0, 0.5, 0.9, 0.99, 1.0)
-_WORST = 3
+FIFTH = 0.2
+"""Share of the runs at each end of a parameter that the sensitivities compare."""
+
+_SHOWN = 3  # runs that did not arrive
+
+Rows = Sequence[dict[str, str]]
 
 
-def show(study: Study, rows: list[dict[str, str]], file: Path, console: Console) -> None:
-    """Print quantiles of the runs that arrived, the others' outcomes, and the worst ones."""
-    arrived = [row for row in rows if row['outcome'] == ARRIVED]
-    table = Table(title=f'{len(arrived)} of {len(rows)} runs arrived')
+def show(study: Study, rows: Rows, file: Path, console: Console) -> None:
+    """Print quantiles of the runs that arrived, and the worst runs with their commands."""
+    table = Table(title=_headline(rows))
     table.add_column('metric')
     for share in QUANTILES:
         table.add_column(f'{100.0 * share:g} %', justify='right')
-    table.add_column('worst runs')
-    for name, unit in METRICS.items() if arrived else ():
-        values = np.array([float(row[name]) for row in arrived])
-        worst = [arrived[i]['run'] for i in np.argsort(-values, kind='stable')[:_WORST]]
-        cells = [f'{value:.3g}' for value in np.quantile(values, QUANTILES)]
-        table.add_row(f'{name} [{unit or "-"}]'.replace('[', r'\['), *cells, ', '.join(worst))
+    for name, cells in quantiles(rows).items():
+        table.add_row(name.replace('[', r'\['), *cells)
     console.print(table)
-    for row in rows:
-        if row['outcome'] != ARRIVED:
-            sample = ', '.join(f'{name} {float(row[name]):.4g}' for name in study.vary)
-            console.print(f'run {row["run"]} ({sample}): {row["outcome"]}', markup=False)
-    console.print(
-        f'one of them again: icir_control study {file} --only RUN --record run.mcap',
-        markup=False,
-        soft_wrap=True,
+    for words, command in worst(study, rows, file):
+        console.print(f'{words}:', markup=False, soft_wrap=True)
+        console.print(f'  {command}', markup=False, highlight=False, soft_wrap=True)
+
+
+def quantiles(rows: Rows) -> dict[str, list[str]]:
+    """Return the quantiles of each metric, over the runs that arrived, by name with unit."""
+    arrived = _arrived(rows)
+    return {
+        f'{name} [{unit or "-"}]': [
+            f'{value:.3g}' for value in np.quantile(_column(arrived, name), QUANTILES)
+        ]
+        for name, unit in METRICS.items()
+        if arrived
+    }
+
+
+def worst(study: Study, rows: Rows, file: Path) -> list[tuple[str, str]]:
+    """Return which runs are worst, in words, and the command that runs each with film and report.
+
+    They are the worst of each metric, and some that did not arrive.
+    """
+    arrived, why = _arrived(rows), dict[str, list[str]]()
+    for name in METRICS if arrived else ():
+        row = arrived[int(np.argmax(_column(arrived, name)))]
+        why.setdefault(row['run'], []).append(f'worst {name} {float(row[name]):.3g}')
+    failed = [row for row in rows if row['outcome'] != ARRIVED]
+    for row in failed[:_SHOWN]:
+        why[row['run']] = [row['outcome']]
+    by_run = {row['run']: row for row in rows}
+    found = []
+    for run, words in why.items():
+        sample = ', '.join(f'{name} {float(by_run[run][name]):.4g}' for name in study.vary)
+        recording = f'run_{run}.mcap'
+        command = (
+            f'icir_control study {file} --only {run} --record {recording}'
+            f' && icir_control report {recording} && icir_control film {recording}'
+        )
+        found.append((f'run {run} ({sample}): {", ".join(words)}', command))
+    return found
+
+
+def write_page(study: Study, rows: Rows, file: Path, page: Path) -> None:
+    """Write one HTML file: quantiles, worst runs, metrics over parameters, sensitivities."""
+    title = html.escape(f'{file.name}: {_headline(rows)}')
+    head = ''.join(f'<th>{100.0 * share:g} %</th>' for share in QUANTILES)
+    lines = [
+        f'<tr><td>{html.escape(name)}</td>{"".join(f"<td>{cell}</td>" for cell in cells)}</tr>'
+        for name, cells in quantiles(rows).items()
+    ]
+    cases = [
+        f'<p>{html.escape(words)}<br><code>{html.escape(command)}</code></p>'
+        for words, command in worst(study, rows, file)
+    ]
+    pictures = ''
+    if study.vary and _arrived(rows):
+        pictures = (
+            f'<h2>Metrics over what varied</h2><p>Runs that did not arrive are crosses.</p>'
+            f'{_image(scatter(study, rows))}<h2>Sensitivities</h2><p>Median of a metric over the '
+            f'fifth of the runs with the least (blue) and the greatest (red) value of a parameter;'
+            f' the line is the median of all.</p>{_image(tornado(study, rows))}'
+        )
+    page.write_text(
+        f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
+        '<style>body { font: 15px/1.45 system-ui, sans-serif; margin: 2em; max-width: 1200px }'
+        ' td, th { padding: 0 1em 0 0; text-align: left } img { max-width: 100% }</style></head>'
+        f'<body>\n<h1>{title}</h1>\n<table><tr><th>metric</th>{head}</tr>{"".join(lines)}</table>\n'
+        f'<h2>Worst runs</h2>{"".join(cases)}\n{pictures}\n</body></html>\n',
+        encoding='utf-8',
     )
 
 
-def draw(study: Study, rows: list[dict[str, str]], picture: Path) -> None:
+def scatter(study: Study, rows: Rows) -> Figure:
     """Draw each metric over each number that varied; runs that did not arrive are crosses."""
     names, metrics = list(study.vary), list(METRICS)
-    figure = Figure(figsize=(3.0 * max(len(names), 1), 2.4 * len(metrics)), layout='constrained')
-    FigureCanvasAgg(figure)
-    axes = figure.subplots(len(metrics), max(len(names), 1), squeeze=False, sharex='col')
-    for group, marker in ((True, '.'), (False, 'x')):
+    figure = Figure(figsize=(3.0 * len(names), 2.2 * len(metrics)), layout='constrained')
+    axes = figure.subplots(len(metrics), len(names), squeeze=False, sharex='col')
+    for group, style in ((True, '.C0'), (False, 'xC3')):
         some = [row for row in rows if (row['outcome'] == ARRIVED) == group]
         for i, metric in enumerate(metrics):
             for k, name in enumerate(names):
-                values = [[float(row[one]) for row in some] for one in (name, metric)]
-                axes[i, k].plot(*values, marker, color='C0' if group else 'C3', markersize=4)
+                axes[i, k].plot(_column(some, name), _column(some, metric), style, markersize=4)
     for i, metric in enumerate(metrics):
         axes[i, 0].set_ylabel(f'{metric} [{METRICS[metric] or "-"}]')
         for axis in axes[i]:
             axis.set_yscale('log')
             axis.grid(alpha=0.3)
-    for axis, name in zip(axes[-1], names, strict=False):
+    for axis, name in zip(axes[-1], names, strict=True):
         axis.set_xlabel(name)
-    figure.savefig(picture, dpi=120)
+    return figure
+
+
+def sensitivities(study: Study, rows: Rows) -> dict[str, dict[str, tuple[float, float]]]:
+    """Return, by metric and parameter, the metric's medians where the parameter is least and most.
+
+    They are over a fifth of the runs that arrived each; the widest comes first.
+    """
+    arrived = _arrived(rows)
+    found = {}
+    for metric in METRICS:
+        values, ends = _column(arrived, metric), {}
+        for name in study.vary:
+            given = _column(arrived, name)
+            low, high = np.quantile(given, (FIFTH, 1.0 - FIFTH))
+            ends[name] = (
+                float(np.median(values[given <= low])),
+                float(np.median(values[given >= high])),
+            )
+        order = sorted(ends, key=lambda name: -abs(ends[name][1] - ends[name][0]))
+        found[metric] = {name: ends[name] for name in order}
+    return found
+
+
+def tornado(study: Study, rows: Rows) -> Figure:
+    """Draw the sensitivities: a bar from the median of all to that of each fifth."""
+    found = sensitivities(study, rows)
+    height = len(METRICS) * (0.9 + 0.35 * len(study.vary))
+    figure = Figure(figsize=(9.0, height), layout='constrained')
+    for axis, (metric, ends) in zip(figure.subplots(len(METRICS)), found.items(), strict=True):
+        middle = float(np.median(_column(_arrived(rows), metric)))
+        for i, pair in enumerate(ends.values()):
+            for end, colour in zip(pair, ('C0', 'C3'), strict=True):
+                axis.barh(i, end - middle, left=middle, color=colour, alpha=0.8)
+        axis.axvline(middle, color='black', linewidth=0.8)
+        axis.set_yticks(range(len(ends)), list(ends))
+        axis.invert_yaxis()
+        axis.set_xlabel(f'{metric} [{METRICS[metric] or "-"}]')
+    return figure
+
+
+def _headline(rows: Rows) -> str:
+    return f'{len(_arrived(rows))} of {len(rows)} runs arrived'
+
+
+def _arrived(rows: Rows) -> list[dict[str, str]]:
+    return [row for row in rows if row['outcome'] == ARRIVED]
+
+
+def _column(rows: Rows, name: str) -> Array:
+    return np.array([float(row[name]) for row in rows])
+
+
+def _image(figure: Figure) -> str:
+    FigureCanvasAgg(figure)
+    data = BytesIO()
+    figure.savefig(data, format='png', dpi=110)
+    return f'<img src="data:image/png;base64,{base64.b64encode(data.getvalue()).decode()}">'

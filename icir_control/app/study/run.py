@@ -9,10 +9,18 @@ from icir_control.app.study.plan import PLANT, Sample, Study, config_of, variabl
 from icir_control.errors import IcirError
 from icir_control.parameter import read
 from icir_control.robot import Robot
+from icir_control.robot.log import Log
 from icir_control.simulation import Plant
 
-METRICS = {'joint_error': 'rad', 'tool_error': 'm', 'tool_turn': 'rad', 'torque_share': ''}
-"""The greatest of a run, by name, with units."""
+METRICS = {
+    'joint_error': 'rad',
+    'overshoot': 'rad',
+    'tool_error': 'm',
+    'tool_turn': 'rad',
+    'torque_share': '',
+}
+"""The greatest of a run, by name, with units. `overshoot` is how far a joint goes beyond the range
+of its reference while a mode runs."""
 
 ARRIVED = 'arrived'
 Row = dict[str, Any]
@@ -52,10 +60,21 @@ def run_one(study: Study, index: int, sample: Sample, record: Path | None = None
     return row | {
         'time': robot.time,
         'joint_error': float(np.abs(log.q_reference - log.q).max()),
+        'overshoot': _overshoot(log),
         'tool_error': float(np.linalg.norm(tool[:, 0], axis=1).max()),
         'tool_turn': float(np.linalg.norm(tool[:, 1], axis=1).max()),
         'torque_share': float((np.abs(log.torque) / robot.model.effort_limit).max()),
     }
+
+
+def _overshoot(log: Log) -> float:
+    starts = np.searchsorted(log.time, [time for time, _ in log.modes][1:])
+    parts = zip(np.split(log.q, starts), np.split(log.q_reference, starts), strict=True)
+    return max(
+        float(np.maximum(q - wanted.max(axis=0), wanted.min(axis=0) - q).max(initial=0.0))
+        for q, wanted in parts
+        if len(q)
+    )
 
 
 def _given(study: Study, sample: Sample) -> tuple[dict[str, Any], dict[str, Any]]:
