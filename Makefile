@@ -14,11 +14,11 @@ unexport PYTHONDONTWRITEBYTECODE
 # Where a ROS 2 installation is sourced its rclpy and messages are used, else PyPI's wheels.
 ifeq ($(ROS_DISTRO),)
 FLAVOUR := wheels
-EXTRAS := sim,study,tune,test
+EXTRAS := sim,study,test
 VENV_OPTIONS :=
 else
 FLAVOUR := $(ROS_DISTRO)
-EXTRAS := panel,record,study,tune,test
+EXTRAS := panel,record,study,test
 VENV_OPTIONS := --system-site-packages
 endif
 

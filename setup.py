@@ -31,9 +31,7 @@ RECORD = ['imageio-ffmpeg', 'mcap>=1.6', 'mcap-ros2-support', 'plotly']
 TEST = [
     'hypothesis',
     'import-linter',
-    'ipykernel',
     'mypy',
-    'nbclient',
     'pandas',
     'pytest',
     'pytest-timeout',
@@ -47,7 +45,6 @@ TEST = [
 ]
 BENCH = ['example-robot-data', 'pin']
 STUDY = ['dask', 'distributed', 'scipy']
-TUNE = [*STUDY, 'optuna']
 DOCS = ['furo', 'myst-parser', 'sphinx']
 CI = ['build', 'colcon-common-extensions']
 
@@ -96,7 +93,6 @@ setup(
         'test': TEST,
         'bench': BENCH,
         'study': STUDY,
-        'tune': TUNE,
         'docs': DOCS,
         'ci': CI,
     },

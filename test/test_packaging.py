@@ -41,15 +41,7 @@ PYPI_NAMES = {
 # A tool of the tests whose rosdep key is not python3- and its name.
 TEST_KEYS = {'ruff': 'python3-ruff-pip'}
 # Tools that `colcon test` does without: no rosdep key, many tests at a time, wheels.
-NOT_NEEDED = {
-    'import-linter',
-    'ipykernel',
-    'nbclient',
-    'pytest-xdist',
-    'rosbags',
-    'selenium',
-    'setuptools',
-}
+NOT_NEEDED = {'import-linter', 'pytest-xdist', 'rosbags', 'selenium', 'setuptools'}
 # Libraries that come with one that is declared: the first is compiled with the second.
 CARRIED_BY = {
     'builtin_interfaces': 'std_msgs',
@@ -65,8 +57,8 @@ OPTIONAL = {'control_msgs', 'pandas', 'simulation_interfaces', 'visualization_ms
 RECORD = {'imageio_ffmpeg', 'mcap', 'mcap_ros2', 'plotly'}
 # Of the extra `panel`, likewise.
 PANEL = {'viser', 'websockets'}
-# Of the extras `study` and `tune`, likewise.
-STUDY = {'dask', 'distributed', 'optuna', 'scipy'}
+# Of the extra `study`, likewise.
+STUDY = {'dask', 'distributed', 'scipy'}
 
 
 def setup_answers(*options):

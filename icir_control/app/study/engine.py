@@ -87,6 +87,7 @@ def run_all(
         ClusterError: When all others are there: runs are missing.
     """
     from distributed import KilledWorker, as_completed
+    from distributed.comm import CommClosedError
 
     futures = client.map(partial(run_one, study), runs, samples, pure=False)
     index_of = dict(zip(futures, runs, strict=True))
@@ -101,7 +102,7 @@ def run_all(
                 yield row
             del index_of[future]
             future.release()  # the scheduler forgets it: memory stays flat
-    except CancelledError as error:
+    except (CancelledError, CommClosedError) as error:
         raise ClusterError(
             f'the scheduler is gone, with {len(index_of)} runs to do; the same command goes on'
         ) from error
