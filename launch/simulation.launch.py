@@ -150,6 +150,7 @@ def start(context: LaunchContext) -> list[LaunchDescriptionEntity]:
     name = given['namespace'].strip('/')
     namespace = f'/{name}'
     prefix = given['frame_prefix'] or (f'{name}/' if name else '')
+    root = prefix + root_of(robot.description())
     framed = {'frame_prefix': prefix} if prefix else {}
     overrides = {
         BRIDGE: robot.overrides | bridge_overrides(given),
@@ -198,7 +199,7 @@ def start(context: LaunchContext) -> list[LaunchDescriptionEntity]:
     if DISCOVERY_RANGE not in os.environ:
         actions.insert(0, SetEnvironmentVariable(DISCOVERY_RANGE, 'LOCALHOST'))
     if given['rviz'] == 'true':
-        view = files.add(in_namespace('simulation.rviz', namespace, prefix), '.rviz')
+        view = files.add(in_namespace('simulation.rviz', namespace, prefix, root), '.rviz')
         actions.append(node('rviz2', package='rviz2', name='rviz', arguments=['-d', view]))
         # The frames of the reference, for a second, transparent arm.
         actions.append(
@@ -212,7 +213,6 @@ def start(context: LaunchContext) -> list[LaunchDescriptionEntity]:
                 ],
             )
         )
-        root = prefix + root_of(robot.description())
         child = f'{prefix}reference/{root.removeprefix(prefix)}'
         actions.append(
             node(
@@ -223,7 +223,7 @@ def start(context: LaunchContext) -> list[LaunchDescriptionEntity]:
             )
         )
     if given['rqt'] == 'true':
-        view = in_namespace('end_effector.perspective', namespace, prefix)
+        view = in_namespace('end_effector.perspective', namespace, prefix, root)
         view = files.add(view, '.perspective')
         actions.append(
             node('rqt_gui', package='rqt_gui', name='rqt', arguments=['--perspective-file', view])
@@ -290,12 +290,12 @@ def parameter_text(parameters: dict[str, dict[str, object]], namespace: str) -> 
     return yaml.safe_dump(nodes)
 
 
-def in_namespace(name: str, namespace: str, prefix: str) -> str:
-    """Return a view whose topics are those of the namespace, and whose frames have the prefix."""
+def in_namespace(name: str, namespace: str, prefix: str, root: str) -> str:
+    """Return a view whose topics are those of the namespace, and whose frames are the robot's."""
     text = (share_directory() / 'config' / name).read_text()
     for topic in ('/controller/', '/robot_description'):
         text = text.replace(topic, namespace.rstrip('/') + topic)
-    text = text.replace('Fixed Frame: base_link', f'Fixed Frame: {prefix}base_link')
+    text = text.replace('Fixed Frame: world', f'Fixed Frame: {root}')
     text = text.replace('TF Prefix: reference', f'TF Prefix: {prefix}reference')
     return text.replace('TF Prefix: ""', f'TF Prefix: "{prefix.rstrip("/")}"')
 
