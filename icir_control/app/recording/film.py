@@ -19,7 +19,7 @@ from icir_control.nodes.robot import LOCKED, positions_of, robot_options
 from icir_control.simulation import World
 from icir_control.simulation.camera import Camera
 
-WIDTH, HEIGHT, RATE = 800, 600, 20  # pixels, pixels, pictures per second of simulation
+WIDTH, HEIGHT, RATE = 800, 600, 15  # pixels, pixels, pictures per second of simulation
 WEBP = '.webp'
 """A film that moves on a page as a picture does: a small one."""
 
