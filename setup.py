@@ -27,7 +27,7 @@ ROS = [
     'ros-visualization-msgs',
 ]
 PANEL = ['viser>=1.1,<2', 'websockets']
-RECORD = ['imageio-ffmpeg', 'mcap>=1.6', 'mcap-ros2-support', 'plotly']
+RECORD = ['imageio-ffmpeg', 'plotly']
 TEST = [
     'hypothesis',
     'import-linter',
@@ -75,6 +75,8 @@ setup(
         'setuptools',
         'lxml',
         'matplotlib',
+        'mcap>=1.6',
+        'mcap-ros2-support',
         'mujoco>=3.2',
         'numba>=0.60',
         'numpy',

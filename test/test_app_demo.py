@@ -5,8 +5,10 @@ import os
 import signal
 import subprocess
 import sys
+from base64 import b64encode
 from pathlib import Path
 
+import imageio_ffmpeg
 import numpy as np
 import pytest
 import yaml
@@ -16,6 +18,7 @@ from wall_time import Stopwatch
 
 from icir_control.app.demo.plan import PHASES
 from icir_control.app.promises.plants import DEVIATIONS
+from icir_control.app.recording.reader import Recording
 from icir_control.share import share_directory
 
 COMMAND = (*ICIR_CONTROL, 'demo')
@@ -224,12 +227,31 @@ def test_the_table_shows_every_metric(run):
 
 def test_the_plots_are_pictures_with_something_on_them(run):
     _, _, folder = run
-    assert sorted(path.name for path in folder.iterdir()) == sorted(PLOTS)
+    assert {path.name for path in folder.glob('*.png')} == {*PLOTS}
     for name in PLOTS:
         picture = imread(folder / name)
         assert min(picture.shape[:2]) > 900
         red, green, blue = (255.0 * np.moveaxis(picture[..., :3], -1, 0)).astype(int)
         assert len(np.unique(65536 * red + 256 * green + blue)) > 100, name
+
+
+def test_it_ends_with_a_film_and_a_report_of_the_run(run):
+    done, report, folder = run
+    recording, film, page = (folder / f'run.{suffix}' for suffix in ('mcap', 'mp4', 'html'))
+    states = Recording(recording).states
+    np.testing.assert_array_equal(np.diff(np.round(states.time * 1e3)), 1.0)
+    assert len(states) > report['steps']
+    text = page.read_text()
+    assert 'stiffness' in text
+    assert 'impedance' in text
+    assert str(page) in done.stdout
+    if 'no film: no picture can be drawn' in done.stdout:
+        pytest.skip('neither EGL nor OSMesa here: apt install libegl1 libgl1-mesa-dri')
+    assert str(film) in done.stdout
+    assert b64encode(film.read_bytes()).decode() in text
+    frames = imageio_ffmpeg.read_frames(str(film))
+    assert next(frames)['size'] == (800, 600)
+    assert sum(1 for _ in frames) / 15.0 == pytest.approx(states.time[-1], abs=0.2)
 
 
 # The command line, with the first of the demo's modes alone, and not for long.
@@ -240,9 +262,27 @@ from icir_control.app.main import main
 demo.PHASES = (replace(demo.PHASES[0], end=0.1),)
 main()
 """
+# With a motion, too, so that every metric is there.
+HOME_DEMO = SHORT_DEMO.replace(
+    'end=0.1),)', 'end=0.1), replace(demo.PHASES[1], start=0.1, end=2.2))'
+)
 
 
 WITH_BARS = {'TERM': 'xterm'}
+
+
+def test_without_a_film_it_passes_and_says_why(ros_graph, tmp_path):
+    (tmp_path / 'run.mp4').write_text('of an earlier run')
+    (tmp_path / 'run.mcap').write_text('of an earlier run')
+    command = [sys.executable, '-c', HOME_DEMO, 'demo', '--output', str(tmp_path)]
+    command += ['--acceptance', 'none']
+    demo = ros_graph.run(['env', f'IMAGEIO_FFMPEG_EXE={tmp_path}/none', *command])
+    assert demo.wait(300.0) == 0
+    assert 'no film: ' in demo.output
+    assert 'passed' in demo.output
+    assert 'Traceback' not in demo.output
+    assert not (tmp_path / 'run.mp4').exists()
+    assert '<video' not in (tmp_path / 'run.html').read_text()
 
 
 @pytest.mark.long

@@ -17,13 +17,14 @@ from icir_control.app.demo.metrics import (
 )
 from icir_control.app.demo.plan import Phase, Push, schedule_of
 from icir_control.app.demo.report import table_of, write_report
-from icir_control.app.demo.run import STATE_COLUMNS, Run
+from icir_control.app.demo.run import Run
 from icir_control.app.measurement import DifferentRunsError, Metric, TimeSeries, have_passed
 from icir_control.app.promises import measured as measured_promise
 from icir_control.app.robot import Robot
 from icir_control.control import Controller, ControllerConfig
 from icir_control.dynamics import load_urdf
 from icir_control.errors import ConfigurationError, RefusedError, UnknownNameError
+from icir_control.nodes.transport.messages import FIELDS
 from icir_control.share import find_model_file, share_directory
 from icir_control.simulation import World
 
@@ -171,7 +172,7 @@ def test_a_second_run_fills_the_gaps_of_the_first(run):
     merged = without(run, 10, 11, 4000).merged(without(run, 5000))
     assert merged.lost == 0
     np.testing.assert_array_equal(merged.states.time, run.states.time)
-    for name in STATE_COLUMNS:
+    for name in FIELDS:
         np.testing.assert_array_equal(merged.states[name], run.states[name])
     assert without(run, 10, 20).merged(without(run, 10)).lost == 1
     assert without(run, 10, 6199, 6200).lost == 3

@@ -50,11 +50,11 @@ CARRIED_BY = {
     'rpyutils': 'rclpy',
 }
 # Without a rosdep key; docs/ros_workspace.md says how to install it.
-NO_KEY = {'quadprog'}
+NO_KEY = {'mcap', 'mcap_ros2', 'quadprog'}
 # Used where it is installed, and nothing is missed where it is not.
 OPTIONAL = {'control_msgs', 'pandas', 'simulation_interfaces', 'visualization_msgs'}
-# Of the extra `record`, which has no rosdep keys: who records without it is told what to install.
-RECORD = {'imageio_ffmpeg', 'mcap', 'mcap_ros2', 'plotly'}
+# Of the extra `record`, which has no rosdep keys: who needs it is told what to install.
+RECORD = {'imageio_ffmpeg', 'plotly'}
 # Of the extra `panel`, likewise.
 PANEL = {'viser', 'websockets'}
 # Of the extra `study`, likewise.

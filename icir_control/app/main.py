@@ -178,7 +178,9 @@ def report_command(
     """Write a recording's metrics, plots and parameters as one page that needs no network."""
     from icir_control.app.recording import report_on
 
-    report_on(file, against, output or file.with_suffix('.html'), csv=csv, npz=npz)
+    output = output or file.with_suffix('.html')
+    for written in report_on(file, output, against=against, csv=csv, npz=npz):
+        typer.echo(written)
 
 
 @app.command('film')
@@ -186,13 +188,20 @@ def film_command(
     file: Annotated[Path, typer.Argument(help='Recording.')],
     output: Annotated[
         Path | None,
-        typer.Option('--output', '-o', help='The film.', show_default='named as the recording'),
+        typer.Option(
+            '--output',
+            '-o',
+            help='The film; .webp for a small one.',
+            show_default='named as the recording',
+        ),
     ] = None,
 ) -> None:
     """Draw a recording as a film, with the reference as a ghost; needs no display."""
     from icir_control.app.recording import film_of
 
-    film_of(file, output or file.with_suffix('.mp4'))
+    output = output or file.with_suffix('.mp4')
+    film_of(file, output)
+    typer.echo(output)
 
 
 @app.command('replay')
@@ -217,7 +226,9 @@ def replay_command(
 
 @app.command()
 def demo(
-    output: Annotated[Path, typer.Option(help='Folder for the plots.')] = Path('results'),
+    output: Annotated[
+        Path, typer.Option(help='Folder for recording, film, report and plots.')
+    ] = Path('results'),
     report: Annotated[
         Path | None, typer.Option(help='File for the metrics, as JSON.', show_default='none')
     ] = None,
@@ -229,10 +240,11 @@ def demo(
         ),
     ] = None,
 ) -> None:
-    """Run every mode once, by itself, and measure: a table of metrics, and plots."""
+    """Run every mode once, by itself, and measure: a table, plots, a film and a report."""
     from icir_control.app.extras import require
 
     require('sim', 'rclpy')
+    require('record', 'mcap_ros2')
     from icir_control.app.demo import run_demo
     from icir_control.app.promises import AMOUNTS
     from icir_control.compiled import JIT_DISABLED

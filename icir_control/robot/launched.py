@@ -4,11 +4,10 @@ import os
 from collections import deque
 from collections.abc import Mapping
 
-from icir_control.app.demo.run import free_domain
 from icir_control.app.processes import BRIDGE, CONTROLLER, ChildEndedError, Children, ros_arguments
 from icir_control.app.robot import Robot
 from icir_control.errors import ConfigurationError
-from icir_control.nodes.process.discovery import stay_on_this_machine
+from icir_control.nodes.process.discovery import free_domain, stay_on_this_machine
 from icir_control.robot.over_ros import OverRos
 
 START_TIMEOUT = 900.0

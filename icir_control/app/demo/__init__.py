@@ -17,9 +17,11 @@ from icir_control.app.demo.run import record_run
 from icir_control.app.measurement import Metric, have_passed
 from icir_control.app.output import writing
 from icir_control.app.promises import Amount, measured, promises
+from icir_control.app.recording import film_of, report_on
 from icir_control.app.robot import DEFAULT_ROBOT, Robot
 from icir_control.collision import load_collision_shapes
 from icir_control.control import Controller, ControllerConfig, replaced
+from icir_control.errors import IcirError
 from icir_control.nodes.process.stop_request import StopRequest
 
 _STARTING = 'starting (compiles the first time)'
@@ -29,7 +31,7 @@ def run_demo(output: Path, report: Path | None, amount: Amount | None) -> bool:
     """Run every mode once and measure; then measure what the control laws promise.
 
     Args:
-        output: Folder for the plots.
+        output: Folder for the recording, its film and report, and the plots.
         report: File for the metrics as JSON; None for no such file.
         amount: How much of the promises is measured; None leaves them out.
 
@@ -43,6 +45,7 @@ def run_demo(output: Path, report: Path | None, amount: Amount | None) -> bool:
     console = Console()
     with writing(output):  # now, so that it does not fail after the run
         output.mkdir(parents=True, exist_ok=True)
+    recording = output / 'run.mcap'
     urdf, parameters = shipped(DEFAULT_ROBOT)
     model = model_of(urdf)
     config = ControllerConfig.from_parameters(
@@ -51,7 +54,7 @@ def run_demo(output: Path, report: Path | None, amount: Amount | None) -> bool:
         partial(load_collision_shapes, urdf),
     )
     with _progress(console) as show_time:
-        run = record_run(Robot.of(), PHASES, config.arm, show_time)
+        run = record_run(Robot.of(), PHASES, config.arm, recording, show_time)
     with console.status('measuring and drawing'):
         series = replay(run.states, Controller(model, config))
         parts = split(series, PHASES, config)
@@ -73,12 +76,31 @@ def run_demo(output: Path, report: Path | None, amount: Amount | None) -> bool:
     if report is not None:
         write_report(report, modes, whole, promised, run)
         files.append(report)
+    files += [recording, *_show(console, recording)]
     console.print('written:')
     for path in files:
         console.print(f'  {path}', markup=False, highlight=False, soft_wrap=True)
     passed = have_passed({**modes, 'run': whole}) and have_passed(promised)
     console.print('[green]passed[/]' if passed else '[bold red]a metric is out of its bounds[/]')
     return passed
+
+
+def _show(console: Console, recording: Path) -> list[Path]:
+    """Make film and report of a recording, or say why there can be none; return what was made.
+
+    Raises:
+        KeyboardInterrupt: A signal asked for the end.
+    """
+    film, report = recording.with_suffix('.mp4'), recording.with_suffix('.html')
+    files = []
+    with StopRequest():
+        for name, make, file in (('film', film_of, film), ('report', report_on, report)):
+            try:
+                make(recording, file)
+                files.append(file)
+            except IcirError as error:
+                console.print(f'no {name}: {error}', markup=False, highlight=False)
+    return files
 
 
 def _measure_promises(console: Console, amount: Amount) -> dict[str, list[Metric]]:

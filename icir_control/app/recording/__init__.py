@@ -32,16 +32,24 @@ def record_here(path: Path | None) -> bool:
 
 
 def report_on(
-    path: Path, against: Path | None, output: Path, *, csv: Path | None, npz: Path | None
-) -> None:
+    path: Path,
+    output: Path,
+    *,
+    against: Path | None = None,
+    csv: Path | None = None,
+    npz: Path | None = None,
+) -> list[Path]:
     """Write a report, and what else is wanted of a recording.
 
     Args:
         path: The recording.
-        against: Another recording, shown beside it.
         output: The HTML file.
+        against: Another recording, shown beside it.
         csv: File for the states as text.
         npz: File for the states as arrays.
+
+    Returns:
+        The files that were written.
 
     Raises:
         IcirError: A recording cannot be read, the two are of different arms, a file cannot be
@@ -55,9 +63,8 @@ def report_on(
     for write, file in ((report.write_csv, csv), (report.write_npz, npz)):
         if file:
             write(recordings[0], file)
-            print(file)
     report.write_report(recordings, output)
-    print(output)
+    return [file for file in (csv, npz, output) if file]
 
 
 def film_of(path: Path, output: Path) -> None:
@@ -81,7 +88,6 @@ def film_of(path: Path, output: Path) -> None:
     with Progress() as progress:
         task = progress.add_task('drawing', total=1.0)
         write_film(recording, output, lambda share: progress.update(task, completed=share))
-    print(output)
 
 
 def simulate_again(path: Path) -> bool:

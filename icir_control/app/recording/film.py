@@ -1,8 +1,9 @@
 """`icir_control film`: a recording as a film of the arm, with its reference as a ghost."""
 
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import Any
 
 import imageio_ffmpeg
 import numpy as np
@@ -13,11 +14,17 @@ from icir_control.app.processes import BRIDGE, CONTROLLER
 from icir_control.app.recording.reader import Recording, RecordingError
 from icir_control.app.recording.topics import JOINT_REFERENCE
 from icir_control.dynamics import KinematicTree
+from icir_control.errors import ConfigurationError
 from icir_control.nodes.robot import LOCKED, positions_of, robot_options
 from icir_control.simulation import World
 from icir_control.simulation.camera import Camera
 
-WIDTH, HEIGHT, RATE = 800, 600, 30  # pixels, pixels, pictures per second of simulation
+WIDTH, HEIGHT, RATE = 800, 600, 15  # pixels, pixels, pictures per second of simulation
+WEBP = '.webp'
+"""A film that moves on a page as a picture does: a small one."""
+
+_WEBP_RATE = 10
+_WEBP_OPTIONS = ('-loop', '0', '-vf', 'scale=480:-1:flags=area', '-quality', '60')
 _STALE = 0.1  # s between two references, from which none is shown
 _HOLD = 0.1  # s, where the bridge's parameter is not recorded
 
@@ -27,7 +34,7 @@ def write_film(recording: Recording, path: Path, show: Callable[[float], object]
 
     Args:
         recording: What is shown.
-        path: The film, named by its format, such as .mp4.
+        path: The film, named by its format, such as .mp4, or .webp for a small moving picture.
         show: Called with the share of the film that is written.
 
     Raises:
@@ -36,12 +43,16 @@ def write_film(recording: Recording, path: Path, show: Callable[[float], object]
         ConfigurationError: The film cannot be written.
     """
     states, world = recording.states, world_of(recording)
-    moments = np.arange(float(states.time[0]), recording.end, 1.0 / RATE)
+    is_small = path.suffix == WEBP
+    rate = _WEBP_RATE if is_small else RATE
+    options: dict[str, Any] = {'quality': 7}
+    if is_small:
+        options = {'codec': 'libwebp_anim', 'quality': None, 'output_params': [*_WEBP_OPTIONS]}
+    moments = np.arange(float(states.time[0]), recording.end, 1.0 / rate)
     references = recording.joints(JOINT_REFERENCE)
-    with closing(Camera(world, WIDTH, HEIGHT)) as camera, writing(path):
-        path.touch()
+    with closing(Camera(world, WIDTH, HEIGHT)) as camera, _kept_if_whole(path):
         writer = imageio_ffmpeg.write_frames(
-            str(path), (WIDTH, HEIGHT), fps=RATE, quality=7, macro_block_size=2
+            str(path), (WIDTH, HEIGHT), fps=rate, macro_block_size=2, **options
         )
         writer.send(None)
         with closing(writer):
@@ -54,6 +65,26 @@ def write_film(recording: Recording, path: Path, show: Callable[[float], object]
                 )
                 writer.send(np.ascontiguousarray(picture))
                 show((i + 1) / len(moments))
+
+
+@contextmanager
+def _kept_if_whole(path: Path) -> Iterator[None]:
+    """Write a film, and delete what there is of it when something goes wrong.
+
+    Raises:
+        ConfigurationError: It cannot be written, or nothing here can write it.
+    """
+    with writing(path):
+        path.touch()
+        try:
+            imageio_ffmpeg.get_ffmpeg_exe()
+            yield
+        except RuntimeError as error:  # no ffmpeg
+            path.unlink()
+            raise ConfigurationError(f'{path} cannot be written: {error}') from error
+        except BaseException:
+            path.unlink()
+            raise
 
 
 def world_of(recording: Recording) -> World:
@@ -100,8 +131,7 @@ def _forces_at(recording: Recording, moment: float) -> Iterator[tuple[str, Array
     """Give link and force [N] of the pushes that act."""
     of_bridge = recording.parameters.get(BRIDGE, {})
     hold = float(of_bridge.get('external_wrench_hold', _HOLD))
-    for time, message in recording.wrenches:
-        stamp, force = message.header.stamp, message.wrench.force
-        start = max(stamp.sec + stamp.nanosec * 1e-9, time)
+    for start, message in recording.wrenches:
+        force = message.wrench.force
         if start <= moment < start + hold:
             yield message.header.frame_id, np.array([force.x, force.y, force.z])

@@ -83,6 +83,7 @@ class Recording:
         joint_names: Of the states.
         states: A row for each stamp: `position`, `velocity`, `effort` (n, nv) [rad or m, per s,
             N m or N].
+        arrivals: (n,) wall time at which each of them arrived [ns].
     """
 
     def __init__(self, path: Path) -> None:
@@ -96,8 +97,7 @@ class Recording:
         if STATES not in self.messages:
             raise RecordingError(path, f'has no {STATES}')
         self.joint_names = tuple(read_joint_state(self.messages[STATES][0].raw).name)
-        rows, self._arrivals = self._joint_rows(STATES)
-        self.states = rows
+        self.states, self.arrivals = self._joint_rows(STATES)
 
     @property
     def end(self) -> float:
@@ -172,13 +172,18 @@ class Recording:
 
     @cached_property
     def wrenches(self) -> list[tuple[float, WrenchStamped]]:
-        """External wrenches, each with the simulation time of its arrival [s]."""
-        messages = self.messages.get(WRENCH, ())
-        return [(self.time_of(m), deserialize_message(m.raw, WrenchStamped)) for m in messages]
+        """External wrenches, each with the simulation time from which it acts [s]."""
+        found = []
+        for message in self.messages.get(WRENCH, ()):
+            wrench = deserialize_message(message.raw, WrenchStamped)
+            stamp = wrench.header.stamp
+            start = max(stamp.sec + stamp.nanosec * 1e-9, self.time_of(message))
+            found.append((start, wrench))
+        return found
 
     def time_of(self, message: Message) -> float:
         """Return the simulation time at which a message arrived [s], about."""
-        return float(np.interp(message.time_ns, self._arrivals, self.states.time))
+        return float(np.interp(message.time_ns, self.arrivals, self.states.time))
 
     def _decoded(self, topic: str, kind: Any) -> list[Any]:
         return [deserialize_message(message.raw, kind) for message in self.messages.get(topic, ())]

@@ -81,7 +81,23 @@ class Recorder:
         self._states, self._commands = self._inputs[:2]
         self._description = next(one for one in self._inputs if one.is_of(DESCRIPTION))
         self._period_ns = 0
+        self._node_due = self._save_due = 0.0
         self._asked = [_Parameters(node, name) for name in (CONTROLLER, BRIDGE)]
+
+    @property
+    def time(self) -> float:
+        """Simulation time of the newest state [s]."""
+        return max(self._states.last_ns, 0) * 1e-9
+
+    @property
+    def has_state(self) -> bool:
+        """Whether a state has come."""
+        return self._states.count > 0
+
+    @property
+    def has_parameters(self) -> bool:
+        """Whether both nodes have told their parameters."""
+        return not self._asked
 
     def run(self, is_wanted: Callable[[], bool], begun: Callable[[], object]) -> None:
         """Record until it is no longer wanted, or the disk is full; then finish the file.
@@ -91,27 +107,46 @@ class Recorder:
             begun: Called when the first state has come.
         """
         try:
-            save_due = node_due = 0.0
             has_begun = False
             while is_wanted():
-                time.sleep(_POLL_PERIOD)
-                self._drain()
-                if self._states.count and not has_begun:
+                self.poll()
+                if self.has_state and not has_begun:
                     has_begun = True
                     begun()
-                now = time.monotonic()
-                if now >= node_due:
-                    node_due = now + _NODE_PERIOD
-                    self._serve_node()
-                if now >= save_due:
-                    save_due = now + _SAVE_PERIOD
-                    self._file.save()
-            self._drain()
-            self._file.finish()
+            self.finish()
         except OSError as error:
             self.problem = f'recording has stopped: {error.strerror}'
         finally:
-            self._file.close()
+            self.close()
+
+    def poll(self) -> None:
+        """Write what has come, after a short pause.
+
+        Raises:
+            OSError: The disk is full, or gone.
+        """
+        time.sleep(_POLL_PERIOD)
+        self._drain()
+        now = time.monotonic()
+        if now >= self._node_due:
+            self._node_due = now + _NODE_PERIOD
+            self._serve_node()
+        if now >= self._save_due:
+            self._save_due = now + _SAVE_PERIOD
+            self._file.save()
+
+    def finish(self) -> None:
+        """Write the rest, and the file's index.
+
+        Raises:
+            OSError: The disk is full, or gone.
+        """
+        self._drain()
+        self._file.finish()
+
+    def close(self) -> None:
+        """Close the file, finished or not."""
+        self._file.close()
 
     def _drain(self) -> None:
         """Write what waits in the queues, in the order of its arrival."""
@@ -135,10 +170,11 @@ class Recorder:
 
     def _serve_node(self) -> None:
         self._executor.spin_once(0.0)
-        for asked in self._asked:
+        for asked in [*self._asked]:
             event = asked.take()
             if event is None:
                 continue
+            self._asked.remove(asked)
             self._file.write_message(PARAMETERS, event)
             values = {parameter.name: parameter.value for parameter in event.new_parameters}
             if 'timestep' in values:
@@ -231,8 +267,8 @@ class _Parameters:
         self._answers = self._ask()
 
     def take(self) -> ParameterEvent | None:
-        """Return all parameters as one event, when they have come; None before and after."""
-        return next(self._answers, None)
+        """Return all parameters as one event, when they have come; None before."""
+        return next(self._answers)
 
     def _call(self, client: Any, request: Any) -> Generator[None, None, Any]:
         """Give None until the answer is there, and return it.

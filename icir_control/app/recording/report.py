@@ -1,6 +1,7 @@
 """`icir_control report`: one HTML file with the metrics, plots and parameters of recordings."""
 
 import html
+from base64 import b64encode
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -32,6 +33,7 @@ _STYLE = """
 body { font: 15px/1.45 system-ui, sans-serif; margin: 2em auto; max-width: 1200px; padding: 0 1em }
 table { border-collapse: collapse; margin: 1em 0 }
 td, th { padding: 0.15em 1em 0.15em 0; text-align: left; vertical-align: top }
+video { width: 49%; min-width: 400px }
 td.number { text-align: right; font-variant-numeric: tabular-nums }
 tr.first td { border-top: 1px solid #ccc }
 """
@@ -100,7 +102,7 @@ class Tracking:
 
 
 def write_report(recordings: Sequence[Recording], path: Path) -> None:
-    """Write the report of one recording, or of two side by side.
+    """Write the report of one recording, or of two side by side, with their films.
 
     Args:
         recordings: One or two.
@@ -123,6 +125,7 @@ def write_report(recordings: Sequence[Recording], path: Path) -> None:
         f'<h1>{html.escape(title)}</h1>',
         *(f'<p>{html.escape(_headline(recording))}</p>' for recording in recordings),
         *(f'<p>{html.escape(compared(first, other))}</p>' for other in others),
+        *map(_film, recordings),
         _metrics_table(trackings),
         plotly.io.to_html(_figure(trackings), full_html=False, include_plotlyjs=True),
         _parameter_table(recordings),
@@ -133,6 +136,15 @@ def write_report(recordings: Sequence[Recording], path: Path) -> None:
     )
     with writing(path):
         path.write_text(page)
+
+
+def _film(recording: Recording) -> str:
+    """Return the film that lies beside a recording, if it was made of it."""
+    path = recording.path.with_suffix('.mp4')
+    if not path.is_file() or path.stat().st_mtime < recording.path.stat().st_mtime:
+        return ''
+    content = b64encode(path.read_bytes()).decode()
+    return f'<video controls loop muted src="data:video/mp4;base64,{content}"></video>'
 
 
 def compared(one: Recording, other: Recording) -> str:
@@ -258,8 +270,10 @@ def _figure(trackings: Sequence[Tracking]) -> go.Figure:
             row=1,
             col=1,
         )
-    for time, message in trackings[0].recording.wrenches:
-        figure.add_vline(time, line_dash='dot', annotation_text=f'push {message.header.frame_id}')
+    for start, message in trackings[0].recording.wrenches:
+        f = message.wrench.force
+        words = f'{np.linalg.norm([f.x, f.y, f.z]):.3g} N'
+        figure.add_vline(start, line_dash='dot', annotation_text=words, row=1, col=1)
     figure.update_layout(
         height=1500, template='plotly_white', hovermode='x', margin={'t': 30, 'r': 20}
     )

@@ -5,6 +5,7 @@ has its block of ports, and each process of a domain takes the next free pair in
 """
 
 import os
+import random
 import socket
 from pathlib import Path
 
@@ -24,6 +25,8 @@ _FILES = ('DEFAULT_FASTDDS_PROFILES.xml', 'DEFAULT_FASTRTPS_PROFILES.xml')
 _FIRST_PORT, _PORTS_PER_DOMAIN = 7400, 250
 _FIRST_PAIR, _PAIR = 10, 2
 _LAST_PORT = 65535
+_DOMAINS = range(1, 101)
+"""Among which a free one is looked for."""
 # Pairs that Fast DDS tries: fewer where discovery is kept to this machine.
 _LOCAL_PAIRS, _PAIRS = 32, 100
 
@@ -67,6 +70,18 @@ def is_domain_unused(domain: int) -> bool:
     """
     first = _FIRST_PORT + _PORTS_PER_DOMAIN * domain
     return _is_free(first) and _is_free(first + _FIRST_PAIR)
+
+
+def free_domain() -> int:
+    """Return a ROS domain that no process of this machine is in.
+
+    Raises:
+        ConfigurationError: There is none.
+    """
+    for domain in random.SystemRandom().sample(_DOMAINS, len(_DOMAINS)):
+        if is_domain_unused(domain):
+            return domain
+    raise ConfigurationError('every ROS domain of this machine is in use')
 
 
 def check_ports(domain: int) -> None:
