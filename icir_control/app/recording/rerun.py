@@ -2,12 +2,13 @@
 
 The controller publishes a command for each tick, and between two commands what became of a
 request. Both carry the time at which they were sent, by one clock: so the tick is known before
-which a request was accepted. When a push began is not published; it began at the first step that
-is another one without it.
+which a request was accepted. Where the recorder had not found the controller yet and lacks the
+command, the states before and after it leave two ticks, of which one gives the trajectory. When a
+push began is not published; it began at the first step that is another one without it.
 """
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from functools import partial
 from typing import Any
 
@@ -21,7 +22,13 @@ from trajectory_msgs.msg import JointTrajectory
 from icir_control.app.measurement import DifferentRunsError
 from icir_control.app.processes import BRIDGE, CONTROLLER
 from icir_control.app.recording.reader import Message, Recording, RecordingError, stamp_ns_of
-from icir_control.app.recording.topics import COMMANDS, MOTION_STATUS, PARAMETERS, WRENCH
+from icir_control.app.recording.topics import (
+    COMMANDS,
+    MOTION_STATUS,
+    PARAMETERS,
+    STATES,
+    WRENCH,
+)
 from icir_control.collision import load_collision_shapes
 from icir_control.control import Controller, ControllerConfig
 from icir_control.dynamics import KinematicTree, load_urdf
@@ -31,7 +38,7 @@ from icir_control.nodes.controller.interface import INTERFACE
 from icir_control.nodes.controller.node import POSE_MODES, TRANSLATING_JOINTS
 from icir_control.nodes.controller.trajectories import waypoints_of
 from icir_control.nodes.robot import LOCKED, ROBOT, positions_of, robot_options
-from icir_control.nodes.transport.messages import read_joint_state
+from icir_control.nodes.transport.messages import NANOSECONDS, read_joint_state
 from icir_control.spatial import SE3
 
 _NOT_GIVEN = {*ROBOT, *INTERFACE, POSE_MODES.name, TRANSLATING_JOINTS.name}
@@ -77,21 +84,47 @@ class Rerun:
         if model.joint_names != recording.joint_names:
             raise RecordingError(recording.path, 'is of another robot than its URDF')
         self._config = BridgeConfig.from_parameters(_own(recording.given[BRIDGE]), model)
-        shapes = partial(load_collision_shapes, recording.description)
-        config = ControllerConfig.from_parameters(_own(given), model, shapes)
-        self._controller = Controller(model, config)
-        self._world = self._config.world(recording.description, robot)
+        self._model, self._robot = model, robot
+        self._given = _own(given), partial(load_collision_shapes, recording.description)
+        self._begin()
+
+    def _begin(self) -> None:
+        """Make controller and plant."""
+        parameters, shapes = self._given
+        config = ControllerConfig.from_parameters(parameters, self._model, shapes)
+        self._controller = Controller(self._model, config)
+        self._world = self._config.world(self._recording.description, self._robot)
         self._pushes = PushSchedule(self._world.push, self._world.clear_push)
         self._waiting: deque[Push] = deque()
 
     def run(self) -> DifferentRunsError | None:
         """Simulate all of the recording; return where it first differs, if it does."""
+        delayed: set[int] = set()
+        differences = []
+        while True:
+            difference, doubtful = self._run(delayed)
+            if difference is None:
+                return None
+            differences.append(difference)
+            if doubtful is None:
+                return max(differences, key=lambda one: one.time)
+            delayed.add(doubtful)
+            self._begin()
+
+    def _run(self, delayed: Set[int]) -> tuple[DifferentRunsError | None, int | None]:
+        """Simulate once.
+
+        Args:
+            delayed: Requests, by their number, that come at the second of two possible ticks.
+
+        Returns:
+            Where the trajectory first differs, if it does, and the newest request before that of
+            which the second possible tick was not tried.
+        """
         world, states = self._world, self._recording.states
         requests = self._requests()
-        # A repeated state is answered once more with the same command: the first one counts.
-        sent: dict[int, int] = {}
-        for message in self._recording.messages.get(COMMANDS, ()):
-            sent.setdefault(stamp_ns_of(message), message.sent_ns)
+        number, doubtful = 0, None
+        sent, shown = (self._sent(topic) for topic in (COMMANDS, STATES))
         q, v, effort = np.zeros((3, len(self._recording.joint_names)))
         torque = np.zeros_like(q)
         for row, time in enumerate(states.time):
@@ -105,16 +138,33 @@ class Rerun:
                 world.read(q, v, effort)
                 names = self._differences(row, q, v, effort)
             if names:
-                return DifferentRunsError(first[0], float(time))
+                return DifferentRunsError(first[0], float(time)), doubtful
             if row == 0:
                 self._controller.restart(float(time), q, v, world.plant.euler_steps)
-            answered = sent.get(world.time_ns, 0)
+            seen = shown.get(world.time_ns, 0)
+            following = states.time[min(row + 1, len(states) - 1)]
+            answered = sent.get(world.time_ns, shown[round(following * NANOSECONDS)])
             while requests and requests[0][0] < answered:
+                if world.time_ns not in sent and requests[0][0] >= seen:
+                    if number in delayed:
+                        break
+                    doubtful = number
                 requests.popleft()[1]()
+                number += 1
             torque = self._controller.tick(world.time_ns * 1e-9, q, v)
             world.save()
             self._step(torque)
-        return None
+        return None, None
+
+    def _sent(self, topic: str) -> dict[int, int]:
+        """Return when a state or command was sent first [ns], by its stamp [ns].
+
+        While a state waits for its answer both are repeated.
+        """
+        sent: dict[int, int] = {}
+        for message in self._recording.messages.get(topic, ()):
+            sent.setdefault(stamp_ns_of(message), message.sent_ns)
+        return sent
 
     def _step(self, torque: Any) -> None:
         if self._world.time_ns >= self._pushes.next_change_ns:
