@@ -258,13 +258,13 @@ def test_every_argument_says_what_it_is_for(module):
     names = {argument.name for argument in module.ARGUMENTS}
     promised = (
         'robot model params_file end_effector_frame headless rviz rqt keyboard namespace'
-        ' real_time_factor lockstep composed frame_prefix publish_clock respawn'
+        ' real_time_factor lockstep composed frame_prefix publish_clock respawn panel'
     )
     assert names == set(promised.split())
     for argument in module.ARGUMENTS:
         assert argument.default_value is not None
         assert len(argument.description) > 10
-    switches = 'headless rviz rqt keyboard lockstep composed publish_clock respawn'
+    switches = 'headless rviz rqt panel keyboard lockstep composed publish_clock respawn'
     for name in switches.split():
         (argument,) = [one for one in module.ARGUMENTS if one.name == name]
         assert {'true', 'false'} <= set(argument.choices)
