@@ -65,11 +65,11 @@ class Unheard:
 
 def test_handed_over_or_published_the_trajectory_is_the_same_to_the_last_bit(ros_graph, tmp_path):
     """States and torques; both hang on every bit of every state before them."""
-    parameters = ('mujoco_bridge:real_time_factor:=0.0', f'controller:{SCHEDULE}')
-    unheard = Unheard(ros_graph, *parameters)
+    unheard = Unheard(ros_graph, 'mujoco_bridge:real_time_factor:=0.0', f'controller:{SCHEDULE}')
     unheard.run_until(END)
     with RosGraph(tmp_path / 'logs') as graph:
-        heard = Unheard(graph, *parameters)
+        # Slow enough to be found by who listens before it is over.
+        heard = Unheard(graph, 'mujoco_bridge:real_time_factor:=1.0', f'controller:{SCHEDULE}')
         messages = heard.listen()
         heard.run_until(END)
         expect_same(unheard.states(), heard.states(), END)
