@@ -22,7 +22,7 @@ from rich.table import Table
 
 from icir_control.app.closed_loop import HOME, ClosedLoop
 from icir_control.app.promises.accuracy import HOME_7DOF
-from icir_control.app.robot import Robot
+from icir_control.app.robot import RobotFiles
 from icir_control.control import Controller
 from icir_control.simulation import Plant
 
@@ -63,7 +63,7 @@ class Tutorial:
     def __init__(self, controller: Controller, state: State) -> None:
         # The tutorial's URDF gives every joint one coordinate; Pinocchio would take two for a
         # continuous one, and more time to fill them in.
-        urdf = Robot.of('gen3_6dof').description().replace('"continuous"', '"revolute"')
+        urdf = RobotFiles.of('gen3_6dof').description().replace('"continuous"', '"revolute"')
         self.model = pin.buildModelFromXML(urdf)
         self.data = self.model.createData()
         self.frame = self.model.getFrameId('end_effector_link')

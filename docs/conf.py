@@ -10,7 +10,7 @@ sys.path.insert(0, str(DOCS.parent))
 
 from icir_control.control import ControllerConfig  # noqa: E402
 from icir_control.nodes.bridge.config import BridgeConfig  # noqa: E402
-from icir_control.nodes.robot import ROBOT, Robot  # noqa: E402
+from icir_control.nodes.robot import ROBOT, LoadedRobot  # noqa: E402
 from icir_control.parameter import Parameter, parameters_of  # noqa: E402
 
 project = 'icir_control'
@@ -50,7 +50,7 @@ def rows(parameters: dict[str, Parameter], joints: int) -> list[str]:
 
 def write_parameters() -> None:
     """Write the tables of all parameters, from their declarations."""
-    robot = Robot.of({}, 'controller')
+    robot = LoadedRobot.of({}, 'controller')
     config = ControllerConfig.from_parameters(robot.parameters, robot.model)
     joints = robot.model.nv
     lines = [

@@ -20,7 +20,7 @@ from launch.actions import (
 from launch.event_handlers import OnShutdown
 from launch_ros.actions import Node
 
-from icir_control.app.robot import Robot, robot_names
+from icir_control.app.robot import RobotFiles, robot_names
 from icir_control.errors import ConfigurationError
 from icir_control.nodes.process.discovery import DISCOVERY_RANGE
 from icir_control.share import share_directory
@@ -141,7 +141,7 @@ def generate_launch_description() -> LaunchDescription:
 def start(context: LaunchContext) -> list[LaunchDescriptionEntity]:
     """Return the processes that the arguments ask for."""
     given = {argument.name: context.launch_configurations[argument.name] for argument in ARGUMENTS}
-    robot = Robot.of(
+    robot = RobotFiles.of(
         given['robot'],
         model=given['model'],
         params_file=given['params_file'],

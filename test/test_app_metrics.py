@@ -20,7 +20,7 @@ from icir_control.app.demo.report import table_of, write_report
 from icir_control.app.demo.run import Run
 from icir_control.app.measurement import DifferentRunsError, Metric, TimeSeries, have_passed
 from icir_control.app.promises import measured as measured_promise
-from icir_control.app.robot import Robot
+from icir_control.app.robot import RobotFiles
 from icir_control.control import Controller, ControllerConfig
 from icir_control.dynamics import load_urdf
 from icir_control.errors import ConfigurationError, RefusedError, UnknownNameError
@@ -41,7 +41,7 @@ PHASES = (
 
 @pytest.fixture(scope='module')
 def robot():
-    return Robot.of()
+    return RobotFiles.of()
 
 
 @pytest.fixture(scope='module')
@@ -83,7 +83,7 @@ def simulated(robot, config, *, plant_torque=lambda torque: torque):
 
 def world_of(config):
     return World(
-        find_model_file(Robot.of().model),
+        find_model_file(RobotFiles.of().model),
         joint_names=config.arm.model.joint_names,
         end_effector_frame=TOOL,
     )
@@ -313,10 +313,10 @@ def test_the_model_is_the_files_where_it_names_one(tmp_path, text, model, overri
     other.write_text('<robot name="other"/>')
     params = tmp_path / 'params.yaml'
     params.write_text(text.replace('MODEL', str(other)))
-    robot = Robot.of(params_file=str(params))
+    robot = RobotFiles.of(params_file=str(params))
     assert robot.model.endswith(model.replace('MODEL', 'other.urdf'))
     assert robot.overrides_model is overrides
-    assert Robot.of(params_file=str(params), model=str(other)).overrides_model
+    assert RobotFiles.of(params_file=str(params), model=str(other)).overrides_model
 
 
 @pytest.mark.parametrize('text', ['a: [', '\0'])
@@ -324,11 +324,11 @@ def test_a_parameter_file_that_is_no_yaml_is_named(tmp_path, text):
     params = tmp_path / 'params.yaml'
     params.write_text(text)
     with pytest.raises(ConfigurationError, match=r'params\.yaml is not YAML'):
-        Robot.of(params_file=str(params))
+        RobotFiles.of(params_file=str(params))
 
 
 def test_a_robot_that_does_not_ship_is_refused_with_those_that_do():
     with pytest.raises(UnknownNameError, match='gen3_6dof'):
-        Robot.of('r2d2')
-    assert Robot.of().description() == (share_directory() / 'urdf/gen3_6dof.urdf').read_text()
-    assert Path(Robot.of().params_file).name == 'gen3_6dof.yaml'
+        RobotFiles.of('r2d2')
+    assert RobotFiles.of().description() == (share_directory() / 'urdf/gen3_6dof.urdf').read_text()
+    assert Path(RobotFiles.of().params_file).name == 'gen3_6dof.yaml'

@@ -5,7 +5,7 @@ import pytest
 from simulation_worlds import joint, link
 
 from icir_control.app.closed_loop import ClosedLoop
-from icir_control.app.robot import Robot
+from icir_control.app.robot import RobotFiles
 
 LENGTH = 0.5  # m
 MIDDLE = np.array([0.0, 1.5])
@@ -32,7 +32,7 @@ def loop_of(tmp_path, obstacle):
         + joint('second', 'revolute', 'upper', 'fore', '0.5 0 0', inside=LIMITS.format(0.5, 2.5))
         + '</robot>'
     )
-    return ClosedLoop(Robot.of(model=str(path)))
+    return ClosedLoop(RobotFiles.of(model=str(path)))
 
 
 def targets(loop):

@@ -10,13 +10,13 @@ from numpy.typing import ArrayLike
 
 from icir_control.app.measurement import Array, TimeSeries, angle_between
 from icir_control.app.processes import BRIDGE, CONTROLLER
-from icir_control.app.robot import DEFAULT_ROBOT, Robot
+from icir_control.app.robot import DEFAULT_ROBOT, RobotFiles
 from icir_control.control import Controller, ControllerConfig, replaced
 from icir_control.control.log import TickLog
 from icir_control.dynamics import Model, load_urdf
 from icir_control.nodes.bridge.config import BridgeConfig
 from icir_control.nodes.home import with_targets
-from icir_control.nodes.robot import Robot as Arm
+from icir_control.nodes.robot import LoadedRobot
 from icir_control.parameter import flatten
 from icir_control.simulation import Plant
 from icir_control.spatial import SE3, log3
@@ -39,7 +39,7 @@ class ClosedLoop:
 
     def __init__(
         self,
-        robot: str | Robot = DEFAULT_ROBOT,
+        robot: str | RobotFiles = DEFAULT_ROBOT,
         *,
         start: ArrayLike | None = None,
         plant: Plant | None = None,
@@ -61,7 +61,7 @@ class ClosedLoop:
             IcirError: The URDF or a parameter is not valid.
         """
         self.arm, bridge = (
-            _shipped(robot, node) if isinstance(robot, str) else _arm(robot, node)
+            _shipped(robot, node) if isinstance(robot, str) else _loaded(robot, node)
             for node in (CONTROLLER, BRIDGE)
         )
         self.model = self.arm.model
@@ -221,13 +221,13 @@ class ClosedLoop:
 
 
 @cache
-def _shipped(robot: str, node: str) -> Arm:
-    return _arm(Robot.of(robot), node)
+def _shipped(robot: str, node: str) -> LoadedRobot:
+    return _loaded(RobotFiles.of(robot), node)
 
 
-def _arm(robot: Robot, node: str) -> Arm:
+def _loaded(files: RobotFiles, node: str) -> LoadedRobot:
     """Return the arm as a node reads it."""
-    return Arm.of(flatten(robot.parameters(node)) | robot.overrides, node)
+    return LoadedRobot.of(flatten(files.parameters(node)) | files.overrides, node)
 
 
 @cache

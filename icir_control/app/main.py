@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from icir_control.app.robot import DEFAULT_ROBOT, Robot, robot_names
+from icir_control.app.robot import DEFAULT_ROBOT, RobotFiles, robot_names
 from icir_control.errors import IcirError
 
 REFUSED = 2
@@ -110,7 +110,7 @@ def sim(
     from icir_control.app.sim import simulate
 
     simulate(
-        Robot.of(
+        RobotFiles.of(
             robot,
             model=model,
             params_file=params_file,

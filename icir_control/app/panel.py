@@ -7,7 +7,7 @@ from importlib.util import find_spec
 
 from icir_control.app.extras import require
 from icir_control.app.processes import ChildEndedError, Children, OutputHandler
-from icir_control.app.robot import Robot
+from icir_control.app.robot import RobotFiles
 
 ARGUMENTS = ('--ros-args', '-p')
 """What comes before a parameter of the panel on its command line."""
@@ -16,7 +16,7 @@ _REFUSED = 2
 _RESTART_PERIOD = 1.0  # s between two starts
 
 
-def chosen_viewer(viewer: str | None, robot: Robot) -> str | None:
+def chosen_viewer(viewer: str | None, robot: RobotFiles) -> str | None:
     """Return which viewer is meant.
 
     Args:

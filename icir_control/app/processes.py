@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Self
 
-from icir_control.app.robot import Robot
+from icir_control.app.robot import RobotFiles
 from icir_control.errors import IcirError
 
 BRIDGE, CONTROLLER = 'mujoco_bridge', 'controller'
@@ -45,7 +45,7 @@ class ChildEndedError(IcirError):
         super().__init__(f'the {name} has ended ({how})')
 
 
-def ros_arguments(node: str, robot: Robot, parameters: Mapping[str, object]) -> list[str]:
+def ros_arguments(node: str, robot: RobotFiles, parameters: Mapping[str, object]) -> list[str]:
     """Return a node's command line.
 
     Args:

@@ -25,7 +25,7 @@ def robot_names() -> list[str]:
 
 
 @dataclass(frozen=True)
-class Robot:
+class RobotFiles:
     """An arm as both nodes get it.
 
     Attributes:

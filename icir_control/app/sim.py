@@ -21,7 +21,7 @@ from icir_control.app.processes import (
     OutputHandler,
     ros_arguments,
 )
-from icir_control.app.robot import Robot
+from icir_control.app.robot import RobotFiles
 from icir_control.nodes.process.discovery import stay_on_this_machine
 from icir_control.nodes.process.stop_request import StopRequest
 
@@ -33,7 +33,7 @@ _POLL_PERIOD = 0.1  # s between two checks of the children, where there is no ke
 
 
 def simulate(
-    robot: Robot,
+    robot: RobotFiles,
     *,
     viewer: str | None = None,
     panel_host: str = '127.0.0.1',
@@ -166,7 +166,7 @@ def _print_line(console: 'Console', name: str, line: str) -> None:
     console.print(text, highlight=False, soft_wrap=True)
 
 
-def _serve_keys(console: 'Console', robot: Robot, is_wanted: Callable[[], bool]) -> None:
+def _serve_keys(console: 'Console', robot: RobotFiles, is_wanted: Callable[[], bool]) -> None:
     """Serve the keys until the quit key is pressed or `is_wanted` returns False."""
     import rclpy
     from rich.live import Live
@@ -198,6 +198,6 @@ def _serve_keys(console: 'Console', robot: Robot, is_wanted: Callable[[], bool])
         rclpy.shutdown()
 
 
-def _headline(robot: Robot) -> str:
+def _headline(robot: RobotFiles) -> str:
     domain = os.environ.get('ROS_DOMAIN_ID', '0')
     return f'{robot.model} with {robot.params_file.name}, ROS domain {domain}'

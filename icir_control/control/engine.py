@@ -30,6 +30,7 @@ from icir_control.control.kernels.structs import Layout
 from icir_control.control.kernels.tick import CALM, TOO_FAST, TOO_LONG
 from icir_control.control.law import Law, Plan, Start, Tick, guarded, layout_of, numbers_of
 from icir_control.control.repulsion import Repulsion
+from icir_control.control.running_parameters import RunningParameters
 from icir_control.control.weight import find_weight, forget_weight
 from icir_control.control.workspace import Workspace
 from icir_control.dynamics.inverse_kinematics import prepare as prepare_inverse_kinematics
@@ -39,9 +40,6 @@ from icir_control.trajectory import JointTrajectory
 
 SLOW_SHARE = 0.2
 """Of the velocity limits, below which a braked arm can be held."""
-
-GAIN_TIME = 0.02
-"""[s] In which a gain goes 63 % of the way to a new value, so that the torque does not jump."""
 
 REST_SPEED = 0.05
 """[rad/s or m/s] Below which an arm is taken to be at rest at its first state."""
@@ -83,7 +81,8 @@ class Engine:
         self._law: Law = Law(self.arm)
         self._law_array: Any = None
         self._in_python: Callable[[], Any] | None = None
-        self._ramps: list[tuple[NDArray[np.float64], NDArray[np.float64]]] = []
+        self._parameters = RunningParameters(workspace)
+        self._ramps = self._parameters.ramps
         self._wrench_until = np.inf
         self._looks_beyond = False
         self._segments: deque[JointTrajectory] = deque()
@@ -183,7 +182,7 @@ class Engine:
             LawError: The law failed; there is no torque yet.
         """
         if self._ramps:
-            self._ramp()
+            self._parameters.advance()
         if self._segments:
             self._go_on()
         failed = 0
@@ -291,9 +290,7 @@ class Engine:
         """Run a law from a start along its plan."""
         self.prepare(law)
         self.take_parameters(law)
-        for value, goal in self._ramps:
-            value[:] = goal
-        self._ramps.clear()
+        self._parameters.finish()
         memory = self.memory
         if self._repulsion is not None:
             self._repulsion.begin()
@@ -353,53 +350,17 @@ class Engine:
 
         Gains, and the law's other numbers, go to new values little by little.
         """
-        memory, tick, values = self.memory, self.tick_record, self.config.values
+        memory, clearance = self.memory, self.config.arm.clearance
         self._law = law
-        clearance = self.config.arm.clearance
         if clearance is not self._clearance:
             self._clearance, self._repulsion = clearance, None
             if clearance is not None and clearance.least:
-                self._repulsion = Repulsion(clearance, float(tick.period))
-        memory.delay = values.predictor.delay_steps
-        memory.observer_gain = values.observer.gain
-        memory.observer_rate[:] = self.config.observer_rate
+                self._repulsion = Repulsion(clearance, float(self.tick_record.period))
+        self._parameters.take(self.config, law, self._law_array)
         # An observer that is switched off has yet to let go of what it has learnt.
         learnt = memory.compensation.any() or memory.disturbance.any()
         self._looks_beyond = bool(learnt or memory.observer_gain > 0.0 or memory.delay > 0)
-        memory.torque_rate_limit[:] = self.config.torque_rate_limit
-        memory.speed_scale = values.speed_scale
-        memory.position_margin = values.limits.position_margin
-        memory.contact_torque = values.contact.torque
-        memory.largest_friction = values.contact.friction
-        watchdog = values.watchdog
-        memory.largest_speed, memory.largest_error = watchdog.speed, watchdog.error
-        memory.beyond_time, memory.saturation_time = watchdog.time, watchdog.saturation_time
         self._workspace.install_following(law.following)
-        joint_kp, joint_kd = self.config.joint_gains
-        task_kp, task_kd = self.config.task_gains
-        self._ramps = [
-            (tick.joint_kp, joint_kp),
-            (tick.joint_kd, joint_kd),
-            (tick.task_kp, task_kp),
-            (tick.task_kd, task_kd),
-        ]
-        if getattr(type(law).acceleration, 'is_compiled', False):
-            for name, number in numbers_of(law).items():
-                field = self._law_array[name]
-                if field.dtype == float:
-                    goal = np.asarray(number, dtype=float)
-                    self._ramps.append((field[0] if field.ndim > 1 else field, goal))
-                else:
-                    field[0] = number
-
-    def _ramp(self) -> None:
-        share = min(self.tick_record.period / GAIN_TIME, 1.0)
-        for value, goal in self._ramps:
-            value += share * (goal - value)
-        if all(np.allclose(value, goal, rtol=1e-12, atol=1e-12) for value, goal in self._ramps):
-            for value, goal in self._ramps:
-                value[...] = goal
-            self._ramps.clear()
 
     def start(self, *, measured: bool = False, keep_pose: bool = False) -> Start:
         """Return where a next motion begins: on the reference, if the arm is held to it.

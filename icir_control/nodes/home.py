@@ -6,7 +6,7 @@ import numpy as np
 
 from icir_control.control import ControllerConfig
 from icir_control.control.laws.joint import Joint
-from icir_control.nodes.robot import Robot
+from icir_control.nodes.robot import LoadedRobot
 
 APART = 0.3
 """[rad or m] Between the targets of two modes, in one joint at least."""
@@ -14,7 +14,7 @@ APART = 0.3
 _log = logging.getLogger(__name__)
 
 
-def with_targets(config: ControllerConfig, robot: Robot) -> ControllerConfig:
+def with_targets(config: ControllerConfig, robot: LoadedRobot) -> ControllerConfig:
     """Give a target to each mode that goes to a posture and has none.
 
     It is the best posture of the arm to which nothing is in the way from where the simulation

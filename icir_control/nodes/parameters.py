@@ -16,7 +16,7 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter as RosParameter
 
 from icir_control.errors import ConfigurationError, IcirError
-from icir_control.nodes.robot import ROBOT, Robot
+from icir_control.nodes.robot import ROBOT, LoadedRobot
 from icir_control.parameter import Parameter
 
 _INTEGER = re.compile(r'[-+]?[0-9]+')
@@ -58,7 +58,7 @@ class Parameters:
         self._declared: dict[str, Parameter] = {}
         self._joints = 0
 
-    def read_robot(self, node: str) -> Robot:
+    def read_robot(self, node: str) -> LoadedRobot:
         """Read the robot that is given to a node, and declare the parameters that tell which.
 
         Args:
@@ -67,7 +67,7 @@ class Parameters:
         Raises:
             IcirError: A parameter or the model is not valid.
         """
-        robot = Robot.of(self.given, node)
+        robot = LoadedRobot.of(self.given, node)
         self.declare(ROBOT, robot.own.__getitem__, 0)
         return robot
 

@@ -67,7 +67,7 @@ ROBOT = {
 
 
 @dataclass(frozen=True)
-class Robot:
+class LoadedRobot:
     """What both nodes make of the parameters that tell which arm runs.
 
     Attributes:

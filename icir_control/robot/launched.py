@@ -5,7 +5,7 @@ from collections import deque
 from collections.abc import Mapping
 
 from icir_control.app.processes import BRIDGE, CONTROLLER, ChildEndedError, Children, ros_arguments
-from icir_control.app.robot import Robot
+from icir_control.app.robot import RobotFiles
 from icir_control.errors import ConfigurationError
 from icir_control.nodes.process.discovery import free_domain, stay_on_this_machine
 from icir_control.robot.over_ros import OverRos
@@ -16,7 +16,7 @@ START_TIMEOUT = 900.0
 _SHOWN = 15
 
 
-def launched(robot: Robot, parameters: Mapping[str, object]) -> OverRos:
+def launched(robot: RobotFiles, parameters: Mapping[str, object]) -> OverRos:
     """Start both nodes.
 
     Args:

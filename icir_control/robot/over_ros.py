@@ -32,7 +32,7 @@ from icir_control.control import TRAJECTORY, Arm, Law, Waypoints
 from icir_control.errors import ConfigurationError, RefusedError
 from icir_control.nodes.process.discovery import stay_on_this_machine
 from icir_control.nodes.process.run import init_ros
-from icir_control.nodes.robot import Robot
+from icir_control.nodes.robot import LoadedRobot
 from icir_control.nodes.transport.endpoints import JointStateSubscription
 from icir_control.nodes.transport.messages import FIELDS
 from icir_control.robot.log import Log
@@ -91,7 +91,7 @@ class OverRos:
     def _open(self, timeout: float) -> None:
         node = self._node
         given = self._parameters(CONTROLLER, timeout)
-        robot = Robot.of(given, CONTROLLER)
+        robot = LoadedRobot.of(given, CONTROLLER)
         self.arm = Arm(robot.model, given['base_frame'], given['end_effector_frame'])
         self._urdf = robot.path.read_text()
         self.modes = tuple(given['mode_names'])

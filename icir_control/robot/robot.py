@@ -14,8 +14,7 @@ from numpy.typing import ArrayLike
 from icir_control.app.closed_loop import ClosedLoop
 from icir_control.app.extras import require
 from icir_control.app.measurement import Array
-from icir_control.app.robot import DEFAULT_ROBOT, robot_names
-from icir_control.app.robot import Robot as Files
+from icir_control.app.robot import DEFAULT_ROBOT, RobotFiles, robot_names
 from icir_control.control import Law, Tick, Waypoints
 from icir_control.dynamics import Model
 from icir_control.errors import IcirError, InvalidValueError, RefusedError
@@ -387,12 +386,12 @@ class Robot:
         return JOG if JOG in modes else modes[0]
 
 
-def _files(robot: str | Path, params_file: str | Path, options: Mapping[str, Any]) -> Files:
+def _files(robot: str | Path, params_file: str | Path, options: Mapping[str, Any]) -> RobotFiles:
     """Return the arm of a name or of a URDF."""
     name = os.fspath(robot)
     is_file = '/' in name or name.endswith(('.urdf', '.xml'))
     given = {'model': name} if is_file else {}
-    return Files.of(
+    return RobotFiles.of(
         DEFAULT_ROBOT if is_file else name, params_file=str(params_file), **given, **options
     )
 

@@ -18,7 +18,7 @@ from icir_control.app.measurement import Metric, have_passed
 from icir_control.app.output import writing
 from icir_control.app.promises import Amount, measured, promises
 from icir_control.app.recording import film_of, report_on
-from icir_control.app.robot import DEFAULT_ROBOT, Robot
+from icir_control.app.robot import DEFAULT_ROBOT, RobotFiles
 from icir_control.collision import load_collision_shapes
 from icir_control.control import Controller, ControllerConfig, replaced
 from icir_control.errors import IcirError
@@ -54,7 +54,7 @@ def run_demo(output: Path, report: Path | None, amount: Amount | None) -> bool:
         partial(load_collision_shapes, urdf),
     )
     with _progress(console) as show_time:
-        run = record_run(Robot.of(), PHASES, config.arm, recording, show_time)
+        run = record_run(RobotFiles.of(), PHASES, config.arm, recording, show_time)
     with console.status('measuring and drawing'):
         series = replay(run.states, Controller(model, config))
         parts = split(series, PHASES, config)

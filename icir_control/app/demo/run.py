@@ -22,7 +22,7 @@ from icir_control.app.processes import BRIDGE, CONTROLLER, Children, ros_argumen
 from icir_control.app.recording.reader import Recording
 from icir_control.app.recording.recorder import Recorder
 from icir_control.app.recording.topics import REFERENCE_POSE
-from icir_control.app.robot import Robot
+from icir_control.app.robot import RobotFiles
 from icir_control.control import Arm
 from icir_control.errors import IcirError
 from icir_control.nodes.process.discovery import DISCOVERY_RANGE, free_domain
@@ -97,7 +97,7 @@ class Run:
 
 
 def record_run(
-    robot: Robot,
+    robot: RobotFiles,
     phases: tuple[Phase, ...],
     arm: Arm,
     path: Path,
@@ -130,7 +130,7 @@ def record_run(
 
 
 def _record_once(
-    robot: Robot,
+    robot: RobotFiles,
     phases: tuple[Phase, ...],
     arm: Arm,
     path: Path,

@@ -10,7 +10,7 @@ from std_msgs.msg import Float64MultiArray
 
 from icir_control.errors import ConfigurationError
 from icir_control.nodes.parameters import Parameters
-from icir_control.nodes.robot import Robot
+from icir_control.nodes.robot import LoadedRobot
 from icir_control.nodes.transport.endpoints import PUBLISHED
 from icir_control.parameter import FloatArray, parameter, parameters_of, read
 
@@ -60,7 +60,7 @@ class Interface:
 INTERFACE = parameters_of(Interface)
 
 
-def declare_interface(parameters: Parameters, robot: Robot) -> Interface:
+def declare_interface(parameters: Parameters, robot: LoadedRobot) -> Interface:
     """Check the parameters of the interface, declare them, and return them.
 
     Raises:

@@ -23,7 +23,7 @@ from icir_control.nodes.home import with_targets
 from icir_control.nodes.parameters import Parameters
 from icir_control.nodes.process.run import gc_off, join_graph
 from icir_control.nodes.process.stop_request import StopRequest
-from icir_control.nodes.robot import Robot
+from icir_control.nodes.robot import LoadedRobot
 from icir_control.nodes.run_token import euler_steps_of
 from icir_control.nodes.transport.endpoints import JointStatePublisher, JointStateSubscription
 from icir_control.nodes.transport.messages import FIELDS
@@ -220,7 +220,7 @@ class ControllerNode:
                 self._log.info(event.text)
 
 
-def declare_config(parameters: Parameters, robot: Robot) -> ControllerConfig:
+def declare_config(parameters: Parameters, robot: LoadedRobot) -> ControllerConfig:
     """Check all that was given beside the robot, and declare every parameter.
 
     Args:

@@ -14,7 +14,7 @@ from rclpy.qos import DurabilityPolicy, QoSProfile
 from std_msgs.msg import String
 
 from icir_control.errors import IcirError
-from icir_control.nodes.panel.page import Inputs, Page, Robot
+from icir_control.nodes.panel.page import Inputs, Page, ShownRobot
 from icir_control.nodes.panel.remote import RemoteNode
 from icir_control.nodes.panel.server import open_server
 from icir_control.nodes.parameters import Parameters
@@ -126,7 +126,7 @@ class PanelNode:
         self._is_stale = False
         remotes = [one for one in (self._controller, self._bridge) if one.values]
         try:
-            robot = Robot.of(remotes[0], self._description)
+            robot = ShownRobot.of(remotes[0], self._description)
             if self._page is not None:
                 self._page.close()
             self._server.gui.reset()

@@ -3,7 +3,7 @@
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import viser
@@ -58,7 +58,7 @@ class Inputs:
 
 
 @dataclass(frozen=True)
-class Robot:
+class ShownRobot:
     """What the page shows.
 
     Attributes:
@@ -74,7 +74,7 @@ class Robot:
     tool: str
 
     @classmethod
-    def of(cls, remote: RemoteNode, description: str) -> 'Robot':
+    def of(cls, remote: RemoteNode, description: str) -> Self:
         """Return the robot that a node's parameters name.
 
         Args:
@@ -117,7 +117,7 @@ class Page:
         self,
         server: viser.ViserServer,
         node: Node,
-        robot: Robot,
+        robot: ShownRobot,
         controller: RemoteNode,
         bridge: RemoteNode,
         later: Later,
