@@ -216,3 +216,15 @@ def test_the_floor_and_far_links_do_collide():
     pairs = contacts(world)
     assert pairs
     assert all('world' not in pair for pair in pairs)
+
+
+@pytest.mark.parametrize('name', ROBOTS)
+def test_a_link_has_the_colour_of_its_first_visual_in_rviz(name):
+    """rviz paints all visuals of a link with the material of the first one: the shell's."""
+    root = ElementTree.parse(URDF / f'{name}.urdf').getroot()
+    materials = [
+        [material.get('name') for material in link.iterfind('visual/material')]
+        for link in root.iter('link')
+    ]
+    assert sum('shell' in of_link for of_link in materials) >= 6
+    assert all(of_link[0] == 'shell' for of_link in materials if 'shell' in of_link)

@@ -7,7 +7,6 @@ from collections import deque
 
 import numpy as np
 from geometry_msgs.msg import Point
-from std_msgs.msg import Header
 from visualization_msgs.msg import Marker, MarkerArray
 
 from icir_control.control import Controller
@@ -36,28 +35,29 @@ class Markers:
         self._trail: deque[Point] = deque(maxlen=POINTS)
         self._last = np.full(3, np.inf)
 
-    def make(self, header: Header) -> MarkerArray:
+    def make(self) -> MarkerArray:
         """Return the estimated force as an arrow at the tool, and the tool's trail."""
         place = self._controller.current_pose.translation
         if not np.linalg.norm(place - self._last) < STEP:
             self._last = place.copy()
             self._trail.append(_point(place))
         force = self._controller.disturbance_wrench[:3]
-        arrow = self._marker(header, self._tool, 'force', Marker.ARROW)
+        arrow = self._marker(self._tool, 'force', Marker.ARROW)
         arrow.points = [Point(), _point(SCALE * force)]
         arrow.scale.x, arrow.scale.y = 0.01, 0.02  # shaft and head, diameters [m]
         arrow.color.r = 1.0
         if np.linalg.norm(force) < LEAST_FORCE:
             arrow.action = Marker.DELETE
-        trail = self._marker(header, self._base, 'trail', Marker.LINE_STRIP)
+        trail = self._marker(self._base, 'trail', Marker.LINE_STRIP)
         trail.points = list(self._trail)
         trail.scale.x = 0.003  # width [m]
         trail.color.b = 1.0
         return MarkerArray(markers=[arrow, trail])
 
-    def _marker(self, header: Header, frame: str, name: str, kind: int) -> Marker:
+    def _marker(self, frame: str, name: str, kind: int) -> Marker:
         marker = Marker(ns=name, type=kind)
-        marker.header.stamp, marker.header.frame_id = header.stamp, frame
+        # Without a stamp rviz takes the newest transform; that of this tick comes later.
+        marker.header.frame_id = frame
         marker.color.a = 1.0
         return marker
 

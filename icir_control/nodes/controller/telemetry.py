@@ -86,7 +86,8 @@ class Telemetry:
         if find_spec('visualization_msgs') is not None:
             from icir_control.nodes.controller.markers import MarkerArray, Markers
 
-            of_others.append((MarkerArray, 'markers', Markers(controller, self._prefix).make))
+            markers = Markers(controller, self._prefix)
+            of_others.append((MarkerArray, 'markers', lambda _: markers.make()))
         self._others: list[tuple[Any, Callable[[Header], object]]] = [
             (node.create_publisher(kind, f'~/{topic}', 1), make) for kind, topic, make in of_others
         ]
