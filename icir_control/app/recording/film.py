@@ -77,14 +77,18 @@ def _kept_if_whole(path: Path) -> Iterator[None]:
     with writing(path):
         path.touch()
         try:
-            imageio_ffmpeg.get_ffmpeg_exe()
+            _check_ffmpeg(path)
             yield
-        except RuntimeError as error:  # no ffmpeg
-            path.unlink()
-            raise ConfigurationError(f'{path} cannot be written: {error}') from error
         except BaseException:
             path.unlink()
             raise
+
+
+def _check_ffmpeg(path: Path) -> None:
+    try:
+        imageio_ffmpeg.get_ffmpeg_exe()
+    except RuntimeError as error:
+        raise ConfigurationError(f'{path} cannot be written: {error}') from error
 
 
 def world_of(recording: Recording) -> World:
