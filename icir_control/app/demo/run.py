@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 import rclpy
@@ -14,13 +14,14 @@ from geometry_msgs.msg import WrenchStamped
 from rclpy.duration import Duration
 from rclpy.node import Node
 from rclpy.publisher import Publisher
+from std_srvs.srv import SetBool
 
 from icir_control.app.demo.plan import CONTROLLER_CHANGES, Phase, Push, schedule_of
 from icir_control.app.measurement import TimeSeries
 from icir_control.app.output import writing
 from icir_control.app.processes import BRIDGE, CONTROLLER, Children, ros_arguments
 from icir_control.app.recording.reader import Recording
-from icir_control.app.recording.recorder import Recorder
+from icir_control.app.recording.recorder import Recorder, answer_of
 from icir_control.app.recording.topics import REFERENCE_POSE
 from icir_control.app.robot import RobotFiles
 from icir_control.control import Arm
@@ -159,6 +160,8 @@ def _record_once(
             WrenchStamped, f'{BRIDGE}/external_wrench', max(2 * len(pushes), 1)
         )
 
+        pause: Any = node.create_client(SetBool, f'{BRIDGE}/pause')
+
         def wait_until(condition: Callable[[], bool]) -> None:
             newest, since = recorder.time, time.monotonic()
             while not condition():
@@ -173,14 +176,24 @@ def _record_once(
                 if time.monotonic() - since > longest:
                     raise RunError(f'no new state for {longest:g} s')
 
+        def set_paused(is_paused: bool) -> None:
+            answer = answer_of(pause, SetBool.Request(data=is_paused))
+            wait_until(lambda: bool(next(answer, True)))
+
         try:
             children.start(BRIDGE, 'bridge', ros_arguments(BRIDGE, robot, _BRIDGE_PARAMETERS))
             wait_until(lambda: recorder.has_state and wrenches.get_subscription_count() > 0)
             _schedule_pushes(wrenches, pushes, arm.end_effector_frame)
-            # Time stands still until the controller answers: no state of the run is missed.
+            # Time stands still until the recorder has found the controller, and the controller it:
+            # no state and no reference of the run is missed.
+            set_paused(True)
             changes = {**CONTROLLER_CHANGES, 'schedule': schedule_of(phases)}
             children.start(CONTROLLER, 'controller', ros_arguments(CONTROLLER, robot, changes))
-            wait_until(lambda: recorder.time >= phases[-1].end and recorder.has_parameters)
+            wait_until(
+                lambda: recorder.has_parameters and node.count_publishers(REFERENCE_POSE) > 0
+            )
+            set_paused(False)
+            wait_until(lambda: recorder.time >= phases[-1].end)
         except IcirError as error:
             raise RunError('\n'.join([*output[-_SHOWN_LINES:], str(error)])) from error
         recorder.finish()

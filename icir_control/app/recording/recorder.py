@@ -257,6 +257,26 @@ class _Input:
             self.last_ns = stamp_ns
 
 
+def answer_of(client: Any, request: Any) -> Generator[None, None, Any]:
+    """Ask a service; give None until the answer is there, and return it.
+
+    A request that is sent before both ends have found each other is lost: it is sent again.
+
+    Args:
+        client: Of the service; its node is spun by somebody else.
+        request: What to ask; it may come twice.
+    """
+    while not client.service_is_ready():
+        yield None
+    while True:
+        answer, end = client.call_async(request), time.monotonic() + _ANSWER_TIMEOUT
+        while time.monotonic() < end:
+            if answer.done():
+                return answer.result()
+            yield None
+        client.remove_pending_request(answer)
+
+
 class _Parameters:
     """Asks a node for its parameters, once."""
 
@@ -270,26 +290,11 @@ class _Parameters:
         """Return all parameters as one event, when they have come; None before."""
         return next(self._answers)
 
-    def _call(self, client: Any, request: Any) -> Generator[None, None, Any]:
-        """Give None until the answer is there, and return it.
-
-        A request that is sent before both ends have found each other is lost: it is sent again.
-        """
-        while True:
-            answer, end = client.call_async(request), time.monotonic() + _ANSWER_TIMEOUT
-            while time.monotonic() < end:
-                if answer.done():
-                    return answer.result()
-                yield None
-            client.remove_pending_request(answer)
-
     def _ask(self) -> Iterator[ParameterEvent | None]:
         """Give None until the answer is there, then the answer."""
-        while not (self._list.service_is_ready() and self._get.service_is_ready()):
-            yield None
-        listed = yield from self._call(self._list, ListParameters.Request())
+        listed = yield from answer_of(self._list, ListParameters.Request())
         names = listed.result.names
-        got = yield from self._call(self._get, GetParameters.Request(names=names))
+        got = yield from answer_of(self._get, GetParameters.Request(names=names))
         event = ParameterEvent(node=f'{self._node.get_namespace().rstrip("/")}/{self._name}')
         event.stamp = self._node.get_clock().now().to_msg()
         for name, value in zip(names, got.values, strict=True):
