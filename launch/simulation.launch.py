@@ -1,7 +1,6 @@
 """The simulation: bridge, controller and the arm's transforms; rviz, rqt and keys on request."""
 
 import os
-import shutil
 import tempfile
 from collections.abc import Iterable
 from pathlib import Path
@@ -161,7 +160,7 @@ def start(context: LaunchContext) -> list[LaunchDescriptionEntity]:
             'frame_prefix': f'{prefix}reference/',
         },
     }
-    files = TemporaryFiles()
+    files = TemporaryFiles(prefix='icir_control_', ignore_cleanup_errors=True)
     parameters = [str(robot.params_file), files.add(parameter_text(overrides, namespace), '.yaml')]
     respawn = given['respawn'] == 'true'
 
@@ -183,7 +182,7 @@ def start(context: LaunchContext) -> list[LaunchDescriptionEntity]:
         )
 
     actions: list[LaunchDescriptionEntity] = [
-        RegisterEventHandler(OnShutdown(on_shutdown=lambda *_: files.delete()))
+        RegisterEventHandler(OnShutdown(on_shutdown=lambda *_: files.cleanup()))
     ]
     actions += [
         node(
@@ -300,18 +299,14 @@ def in_namespace(name: str, namespace: str, prefix: str, root: str) -> str:
     return text.replace('TF Prefix: ""', f'TF Prefix: "{prefix.rstrip("/")}"')
 
 
-class TemporaryFiles:
-    """Files that processes may read as long as the launch lasts, also when they are respawned."""
+class TemporaryFiles(tempfile.TemporaryDirectory[str]):
+    """Files that processes may read as long as the launch lasts, also when they are respawned.
 
-    def __init__(self) -> None:
-        self._folder = Path(tempfile.mkdtemp(prefix='icir_control_'))
+    They go with the launch, whatever signal ends it.
+    """
 
     def add(self, text: str, suffix: str) -> str:
         """Return the path of a new file."""
-        path = self._folder / f'launch{suffix}'
+        path = Path(self.name, f'launch{suffix}')
         path.write_text(text)
         return str(path)
-
-    def delete(self) -> None:
-        """Delete all files."""
-        shutil.rmtree(self._folder, ignore_errors=True)
