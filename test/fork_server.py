@@ -36,7 +36,13 @@ _NUMBER = struct.Struct('i')
 _LONGEST = 1 << 17  # bytes of a request
 _SLICE = 0.1  # s of one wait for an end
 
-NOT_IMPORTED = ('__main__', 'follow_joint_trajectory', 'markers', 'standard_services')
+NOT_IMPORTED = (
+    '__main__',
+    'follow_joint_trajectory',
+    'markers',
+    'standard_services',
+    'target_marker',
+)
 """Modules to run, and those of ROS packages that need not be installed."""
 
 

@@ -342,7 +342,8 @@ def test_the_rviz_view_shows_arm_and_poses():
     manager = view['Visualization Manager']
     shown = {display['Name']: display for display in manager['Displays']}
     assert shown['Reference']['TF Prefix'] == 'reference'
-    assert shown['Force and trail']['Topic']['Value'] == '/controller/markers'
+    assert shown['Force, trail, limits, distances']['Topic']['Value'] == '/controller/markers'
+    assert shown['Target']['Interactive Markers Namespace'] == '/controller/target_marker'
     shown = {
         display['Class'].rpartition('/')[2]: display for display in reversed(manager['Displays'])
     }

@@ -52,7 +52,13 @@ CARRIED_BY = {
 # Without a rosdep key; docs/ros_workspace.md says how to install it.
 NO_KEY = {'mcap', 'mcap_ros2', 'quadprog'}
 # Used where it is installed, and nothing is missed where it is not.
-OPTIONAL = {'control_msgs', 'pandas', 'simulation_interfaces', 'visualization_msgs'}
+OPTIONAL = {
+    'control_msgs',
+    'interactive_markers',
+    'pandas',
+    'simulation_interfaces',
+    'visualization_msgs',
+}
 # Of the extra `record`, which has no rosdep keys: who needs it is told what to install.
 RECORD = {'imageio_ffmpeg', 'plotly'}
 # Of the extra `panel`, likewise.

@@ -20,6 +20,11 @@ OPTIONAL = {
         '/set_simulation_state',
         '/step_simulation',
     },
+    'interactive_markers': {
+        '/controller/target_marker/feedback',
+        '/controller/target_marker/get_interactive_markers',
+        '/controller/target_marker/update',
+    },
     'visualization_msgs': {'/controller/markers'},
     'control_msgs': {'/controller/follow_joint_trajectory/_action/*'},
 }

@@ -39,6 +39,11 @@ class Readout:
         self.torque_unsaturated: NDArray[np.float64] = engine.memory.torque_unsaturated
 
     @property
+    def position(self) -> NDArray[np.float64]:
+        """(nv,) where the arm is [rad or m]."""
+        return self._engine.q
+
+    @property
     def position_reference(self) -> NDArray[np.float64]:
         """(nv,) where the arm should be; where it is, in a mode without a joint reference."""
         return self._engine.position_reference

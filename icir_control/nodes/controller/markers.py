@@ -1,15 +1,19 @@
-"""Markers for rviz: the force that the arm feels, and where the tool has been.
+"""Markers for rviz: the force on the arm, the tool's trail, joints at limits, nearest distances.
 
 The package visualization_msgs is optional: this module is imported where it is installed.
 """
 
 from collections import deque
+from collections.abc import Iterator
 
 import numpy as np
 from geometry_msgs.msg import Point
+from std_msgs.msg import ColorRGBA
 from visualization_msgs.msg import Marker, MarkerArray
 
+from icir_control.collision import CollisionPairs, distance
 from icir_control.control import Controller
+from icir_control.dynamics import FrameType, forward_kinematics, root_link
 
 SCALE = 0.01
 """[m/N] Length of the arrow."""
@@ -17,6 +21,9 @@ LEAST_FORCE = 0.5
 """[N] Below which there is no arrow."""
 STEP, POINTS = 2e-3, 300
 """[m] between two points of the trail, and how many it has at most."""
+RED, YELLOW = ColorRGBA(r=1.0, a=0.5), ColorRGBA(r=1.0, g=0.8, a=0.5)
+NEAR = 2.0
+"""Times the clearance, within which a distance is shown."""
 
 
 class Markers:
@@ -34,13 +41,32 @@ class Markers:
         self._base, self._tool = prefix + arm.base_frame, prefix + arm.end_effector_frame
         self._trail: deque[Point] = deque(maxlen=POINTS)
         self._last = np.full(3, np.inf)
+        model = arm.model
+        self._root = prefix + root_link(model)
+        # The first link behind each joint, whose frame is the joint's.
+        self._links = [
+            prefix
+            + next(
+                frame.name
+                for frame in model.frames
+                if frame.type is FrameType.BODY and frame.parent == joint
+            )
+            for joint in range(1, model.njoints)
+        ]
+        self._data = model.create_data()
+        self._pairs: CollisionPairs | None = None
+        if arm.clearance is not None:
+            pairs = arm.clearance.pairs
+            self._pairs = CollisionPairs(model, pairs.shapes, pairs.names)
 
     def make(self) -> MarkerArray:
-        """Return the estimated force as an arrow at the tool, and the tool's trail."""
-        place = self._controller.current_pose.translation
-        if not np.linalg.norm(place - self._last) < STEP:
-            self._last = place.copy()
-            self._trail.append(_point(place))
+        """Return all markers, each with its own namespace."""
+        return MarkerArray(
+            markers=[self._force(), self._trail_line(), self._distances(), *self._limits()]
+        )
+
+    def _force(self) -> Marker:
+        """Return the estimated force, an arrow at the tool."""
         force = self._controller.disturbance_wrench[:3]
         arrow = self._marker(self._tool, 'force', Marker.ARROW)
         arrow.points = [Point(), _point(SCALE * force)]
@@ -48,11 +74,52 @@ class Markers:
         arrow.color.r = 1.0
         if np.linalg.norm(force) < LEAST_FORCE:
             arrow.action = Marker.DELETE
+        return arrow
+
+    def _trail_line(self) -> Marker:
+        """Return where the tool has been."""
+        place = self._controller.current_pose.translation
+        if not np.linalg.norm(place - self._last) < STEP:
+            self._last = place.copy()
+            self._trail.append(_point(place))
         trail = self._marker(self._base, 'trail', Marker.LINE_STRIP)
         trail.points = list(self._trail)
         trail.scale.x = 0.003  # width [m]
         trail.color.b = 1.0
-        return MarkerArray(markers=[arrow, trail])
+        return trail
+
+    def _distances(self) -> Marker:
+        """Return lines as long as the distances of near links: red within the clearance."""
+        lines = self._marker(self._root, 'distances', Marker.LINE_LIST)
+        lines.scale.x = 0.004  # width [m]
+        arm, pairs = self._controller.config.arm, self._pairs
+        if pairs is not None and arm.clearance is not None and arm.clearance.least:
+            forward_kinematics(arm.model, self._data, self._controller.position)
+            found = distance(arm.model, self._data, pairs) / arm.clearance.least
+            for k in np.flatnonzero(found < NEAR):
+                end = pairs.witness_a[k]
+                # Boxes are bounded from below: not their nearest points are known, but the way.
+                way = pairs.distance[k] * pairs.normal[k]
+                lines.points += [_point(end), _point(end - way)]
+                lines.colors += [RED if found[k] < 1.0 else YELLOW] * 2
+        if not lines.points:
+            lines.action = Marker.DELETE
+        return lines
+
+    def _limits(self) -> Iterator[Marker]:
+        """Yield a ball at each joint: red at its effort limit, yellow near a position limit."""
+        controller = self._controller
+        model, q = controller.config.arm.model, controller.position
+        margin = controller.config.values.limits.position_margin
+        room = np.minimum(q - model.lower_position_limit, model.upper_position_limit - q)
+        for k, (frame, beyond) in enumerate(zip(self._links, controller.saturated, strict=True)):
+            ball = self._marker(frame, 'limits', Marker.SPHERE)
+            ball.id = k
+            ball.scale.x = ball.scale.y = ball.scale.z = 0.12  # diameter [m]
+            ball.color = RED if beyond else YELLOW
+            if not beyond and room[k] >= margin:
+                ball.action = Marker.DELETE
+            yield ball
 
     def _marker(self, frame: str, name: str, kind: int) -> Marker:
         marker = Marker(ns=name, type=kind)

@@ -1,6 +1,7 @@
 """The controller's node: each state is answered before anything else is done."""
 
 import time
+from importlib.util import find_spec
 
 import numpy as np
 from numpy.typing import NDArray
@@ -94,7 +95,13 @@ class ControllerNode:
         self._starts = StartDetector(model.velocity_limit)
         self._telemetry = Telemetry(node, self._controller)
         self._status = MotionStatus(node, self._controller, self._finish_request)
-        Requests(node, self._controller, self._status, self._clock)
+        requests = Requests(node, self._controller, self._status, self._clock)
+        self._target_marker = None
+        if find_spec('interactive_markers') is not None:
+            from icir_control.nodes.controller.target_marker import TargetMarker
+
+            self._target_marker = TargetMarker(node, self._controller, requests.take_pose)
+            self._telemetry.follow_tool = self._target_marker.follow_tool
         self.states = JointStateSubscription(
             node,
             interface.state_topic,
@@ -139,6 +146,8 @@ class ControllerNode:
     def close(self) -> None:
         """Leave the graph."""
         self.waiter.close()
+        if self._target_marker is not None:
+            self._target_marker.close()
         self._node.destroy_node()
 
     def _answer(self) -> None:

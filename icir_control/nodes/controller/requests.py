@@ -55,7 +55,7 @@ class Requests:
         for name in controller.mode_names:
             node.create_service(Trigger, f'~/modes/{name}', partial(self._answer, name))
         node.create_subscription(String, '~/select_mode', self._take_mode, 1)
-        node.create_subscription(PoseStamped, '~/target_pose', self._take_pose, 1)
+        node.create_subscription(PoseStamped, '~/target_pose', self.take_pose, 1)
         node.create_subscription(JointState, '~/target_joints', self._take_joints, 1, raw=True)
         node.create_subscription(WrenchStamped, '~/measured_wrench', self._take_wrench, 1)
         node.create_subscription(JointTrajectory, '~/joint_trajectory', self._take_trajectory, 1)
@@ -78,7 +78,8 @@ class Requests:
     def _take_mode(self, message: String) -> None:
         self._select(message.data)
 
-    def _take_pose(self, message: PoseStamped) -> None:
+    def take_pose(self, message: PoseStamped) -> None:
+        """Make a pose of the tool the target; refused where it is not valid."""
         self._status.serve(
             'target pose',
             stamp_words(message.header),

@@ -30,7 +30,12 @@ class Telemetry:
     """Publishes the running mode when it changes, everything else at a bounded rate.
 
     Nothing is computed for a topic without subscriptions.
+
+    Attributes:
+        follow_tool: Called as often, with wall time [s, monotonic]; None for nothing.
     """
+
+    follow_tool: Callable[[float], None] | None = None
 
     def __init__(self, node: Node, controller: Controller) -> None:
         """Create the publishers.
@@ -131,6 +136,8 @@ class Telemetry:
         for other, make in self._others:
             if other.get_subscription_count() > 0:
                 other.publish(make(header))
+        if self.follow_tool is not None:
+            self.follow_tool(now)
 
     def _pose(self, header: Header, placement: SE3) -> PoseStamped:
         header.frame_id = self._prefix + self._arm.base_frame
