@@ -44,7 +44,7 @@ TEST = [
     'setuptools>=70.1,<80',
 ]
 BENCH = ['example-robot-data', 'pin']
-STUDY = ['dask', 'distributed', 'scipy']
+STUDY = ['dask', 'distributed', 'optuna>=5', 'scipy']
 DOCS = ['furo', 'myst-parser', 'sphinx']
 CI = ['build', 'colcon-common-extensions']
 

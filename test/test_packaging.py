@@ -64,7 +64,7 @@ RECORD = {'imageio_ffmpeg', 'plotly'}
 # Of the extra `panel`, likewise.
 PANEL = {'viser', 'websockets'}
 # Of the extra `study`, likewise.
-STUDY = {'dask', 'distributed', 'scipy'}
+STUDY = {'dask', 'distributed', 'scipy', 'optuna'}
 
 
 def setup_answers(*options):

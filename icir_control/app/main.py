@@ -255,19 +255,22 @@ def demo(
         raise typer.Exit(1)
 
 
+Workers = Annotated[
+    int | None, typer.Option(min=1, help='Processes.', show_default='one a processor')
+]
+Scheduler = Annotated[
+    str, typer.Option(help='Cluster of dask.distributed, tcp://host:8786.', show_default='none')
+]
+
+
 @app.command('study')
 def study_command(
     file: Annotated[Path, typer.Argument(help='YAML file: robot, run, vary, number, ...')],
     output: Annotated[
         Path | None, typer.Option(help='CSV file.', show_default='results/NAME.csv')
     ] = None,
-    workers: Annotated[
-        int | None, typer.Option(min=1, help='Processes.', show_default='one a processor')
-    ] = None,
-    scheduler: Annotated[
-        str,
-        typer.Option(help='Cluster of dask.distributed, tcp://host:8786.', show_default='none'),
-    ] = '',
+    workers: Workers = None,
+    scheduler: Scheduler = '',
     only: Annotated[
         int | None, typer.Option(min=0, help='Run this one alone.', show_default='all')
     ] = None,
@@ -279,6 +282,21 @@ def study_command(
     from icir_control.app.study import study_file
 
     study_file(file, output, workers, scheduler, only, record)
+
+
+@app.command('tune')
+def tune_command(
+    file: Annotated[Path, typer.Argument(help='YAML file: as a study, and tune, minimise, ...')],
+    output: Annotated[
+        Path | None, typer.Option(help='Parameter file.', show_default='results/NAME.yaml')
+    ] = None,
+    workers: Workers = None,
+    scheduler: Scheduler = '',
+) -> None:
+    """Find the parameters that do best on the worst of varied plants; go on where interrupted."""
+    from icir_control.app.study import tune_file
+
+    tune_file(file, output, workers, scheduler)
 
 
 def main() -> None:

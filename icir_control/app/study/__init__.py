@@ -1,4 +1,4 @@
-"""`icir_control study`: many simulations whose plant and parameters vary, a row for each."""
+"""`icir_control study` and `tune`: simulations whose plant and parameters vary, a row for each."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -55,7 +55,7 @@ def study_file(
     with writing(table):
         table.parent.mkdir(parents=True, exist_ok=True)
         table.touch()
-    with progress(console, file.stem) as tell:
+    with progress(console, file.stem, 'runs') as tell:
         rows = run_study(study, table, tell, workers=workers, scheduler=scheduler)
     show(study, rows, file, console)
     page = table.with_suffix('.html')
@@ -64,15 +64,62 @@ def study_file(
     console.print(f'written: {table}, {page}', markup=False, soft_wrap=True)
 
 
+def tune_file(file: Path, output: Path | None, workers: int | None, scheduler: str) -> None:
+    """Find the parameters of a file's tuning, write them, and show what they gain.
+
+    Args:
+        file: YAML.
+        output: Parameter file; None for one in `results/`, named like the tuning. The trials are
+            beside it.
+        workers: Processes; None for one on each processor.
+        scheduler: Address of a cluster; empty for processes of this machine.
+
+    Raises:
+        IcirError: The file is not valid, cannot be written, or no trial keeps the limits.
+    """
+    require('study', 'distributed', 'optuna', 'scipy')
+    from rich.console import Console
+
+    from icir_control.app.output import writing
+    from icir_control.app.study import tune
+    from icir_control.app.study.engine import cluster
+    from icir_control.app.study.report import show_gain
+
+    console = Console()
+    tuning = tune.Tuning.read(file)
+    parameters = output or Path('results') / f'{file.stem}.yaml'
+    if parameters.absolute() == file.absolute():
+        raise ConfigurationError(f'{parameters} is the tuning itself; name another by --output')
+    with writing(parameters):
+        parameters.parent.mkdir(parents=True, exist_ok=True)
+    with cluster(workers, scheduler) as client:
+        with progress(console, file.stem, 'trials') as tell:
+            chosen = tune.search(tuning, client, parameters.with_suffix('.db'), tell)
+        with writing(parameters):
+            tune.write_parameters(tuning, chosen, parameters)
+        plants = {'tuned on': tuning.study.samples(), 'unseen': tune.unseen(tuning)}
+        rows = {
+            words: tuple(tune.run_on(tuning, client, some, one) for one in ({}, chosen))
+            for words, some in plants.items()
+        }
+    show_gain(tuning, chosen, rows, console)
+    robot = tuning.study.robot
+    console.print(
+        f'written: {parameters}; icir_control sim --robot {robot} --params-file {parameters}',
+        markup=False,
+        soft_wrap=True,
+    )
+
+
 @contextmanager
-def progress(console: 'Console', name: str) -> Iterator[Callable[[int, int], None]]:
-    """Show a bar with rate and time left; give the function that is told done and total runs."""
+def progress(console: 'Console', name: str, unit: str) -> Iterator[Callable[[int, int], None]]:
+    """Show a bar with rate and time left; give the function that is told how many are done."""
     from rich.progress import MofNCompleteColumn, Progress, Task, TextColumn
     from rich.text import Text
 
     class Rate(TextColumn):
         def render(self, task: Task) -> Text:
-            return Text(f'{task.speed:.1f} runs/s' if task.speed else '')
+            return Text(f'{task.speed:.1f} {unit}/s' if task.speed else '')
 
     columns = Progress.get_default_columns()
     with Progress(*columns, MofNCompleteColumn(), Rate(''), console=console) as bar:

@@ -165,7 +165,7 @@ def cluster(workers: int | None, scheduler: str) -> Iterator[Any]:
             LocalCluster(
                 n_workers=workers or len(os.sched_getaffinity(0)),
                 threads_per_worker=1,
-                dashboard_address=None,
+                dashboard_address=':0',  # 8787 may be another study's
                 silence_logs=logging.ERROR,
             ) as local,
             Client(local) as client,

@@ -11,6 +11,7 @@ import numpy as np
 import yaml
 
 from icir_control.app.closed_loop import ClosedLoop
+from icir_control.app.robot import DEFAULT_ROBOT, robot_names
 from icir_control.control import ControllerConfig
 from icir_control.errors import ConfigurationError
 from icir_control.parameter import Parameter, parameters_of
@@ -18,7 +19,8 @@ from icir_control.simulation import Plant
 
 PLANT = 'plant.'
 SAMPLINGS = ('sobol', 'random')
-_KEYS = ('robot', 'run', 'vary', 'number', 'sampling', 'seed')
+KEYS = ('run', 'vary', 'robot', 'number', 'sampling', 'seed')
+"""Of a file; it needs the first two."""
 _WAYS = {'grid': 1, 'uniform': 2, 'normal': 2}
 """How many numbers each needs at least."""
 
@@ -54,19 +56,24 @@ class Study:
         Raises:
             ConfigurationError: Says what is wrong, and what would be valid.
         """
-        try:
-            given = yaml.safe_load(path.read_text())
-        except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-            raise ConfigurationError(f'{path} cannot be read as a study: {error}') from error
-        if not isinstance(given, dict) or not {'run', 'vary'} <= set(given) <= set(_KEYS):
-            raise ConfigurationError(
-                f'{path} is no study; expected run, vary, and of the others some of '
-                f'{", ".join(_KEYS)}'
-            )
+        return cls.of(read_file(path, KEYS))
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any]) -> Self:
+        """Check what a file says.
+
+        Raises:
+            ConfigurationError: Says what is wrong, and what would be valid.
+        """
+        run, vary = given['run'] or [], given['vary'] or {}
+        if not isinstance(run, list):
+            raise invalid('run', run, 'a list of modes and pushes')
+        if not isinstance(vary, dict):
+            raise invalid('vary', vary, 'parameters by name')
         study = cls(
-            given.get('robot', 'gen3_6dof'),
-            tuple(given['run'] or ()),
-            given['vary'] or {},
+            given.get('robot', DEFAULT_ROBOT),
+            tuple(run),
+            vary,
             given.get('number', 1),
             given.get('sampling', 'sobol'),
             given.get('seed', 0),
@@ -83,31 +90,35 @@ class Study:
         for name, least in (('number', 1), ('seed', 0)):
             value = getattr(self, name)
             if type(value) is not int or value < least:
-                raise _invalid(name, value, f'a whole number, at least {least}')
+                raise invalid(name, value, f'a whole number, at least {least}')
         if self.sampling not in SAMPLINGS:
-            raise _invalid('sampling', self.sampling, f'one of {", ".join(SAMPLINGS)}')
+            raise invalid('sampling', self.sampling, f'one of {", ".join(SAMPLINGS)}')
+        if self.robot not in robot_names():
+            raise invalid('robot', self.robot, f'one of {", ".join(robot_names())}')
         config = config_of(self.robot)
         if not self.run:
-            raise _invalid('run', list(self.run), 'at least one mode or push')
+            raise invalid('run', list(self.run), 'at least one mode or push')
         for one in self.run:
             if isinstance(one, dict):
                 force, seconds = one.get('push'), one.get('seconds')
                 numbers = [*force, seconds] if isinstance(force, list) else []
-                if set(one) != {'push', 'seconds'} or not _are_numbers(numbers, 4):
-                    raise _invalid('run', one, 'push: [x, y, z] in N and seconds')
-            elif one not in config.modes:
-                raise _invalid('run', one, f'a push, or a mode: {", ".join(config.modes)}')
+                if set(one) != {'push', 'seconds'} or not are_numbers(numbers, 4):
+                    raise invalid('run', one, 'push: [x, y, z] in N and seconds')
+            elif not isinstance(one, str) or one not in config.modes:
+                raise invalid('run', one, f'a push, or a mode: {", ".join(config.modes)}')
         valid = variable(self.robot)
         for name, how in self.vary.items():
             if name not in valid:
                 raise ConfigurationError(f'vary has {name!r}; expected one of {", ".join(valid)}')
             ways = list(how) if isinstance(how, dict) else []
             if len(ways) != 1 or ways[0] not in _WAYS or not isinstance(how[ways[0]], list):
-                raise _invalid(f'vary.{name}', how, 'one of grid, uniform, normal, with a list')
+                raise invalid(f'vary.{name}', how, 'one of grid, uniform, normal, with a list')
             way, numbers = ways[0], how[ways[0]]
             count = len(numbers) if way == 'grid' else _WAYS[way]
-            if not numbers or not _are_numbers(numbers, count):
-                raise _invalid(f'vary.{name}.{way}', numbers, f'{count or 1} finite numbers')
+            if not numbers or not are_numbers(numbers, count):
+                raise invalid(f'vary.{name}.{way}', numbers, f'{count or 1} finite numbers')
+            if way == 'normal' and numbers[1] <= 0.0:
+                raise invalid(f'vary.{name}.normal', numbers, 'a mean and a positive deviation')
 
     def samples(self) -> list[Sample]:
         """Return what varies, for each run: the same list for the same file."""
@@ -141,6 +152,30 @@ class Study:
         ]
 
 
+def read_file(path: Path, keys: tuple[str, ...], also: tuple[str, ...] = ()) -> dict[str, Any]:
+    """Read a file with the keys of a study.
+
+    Args:
+        path: YAML.
+        keys: It may have; the first two it needs.
+        also: Further keys that it needs.
+
+    Raises:
+        ConfigurationError: It is not readable, or lacks a key, or has others.
+    """
+    try:
+        given = yaml.safe_load(path.read_text())
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise ConfigurationError(f'{path} cannot be read as a study: {error}') from error
+    needed = (*keys[:2], *also)
+    if not isinstance(given, dict) or not {*needed} <= set(given) <= {*keys, *also}:
+        others = ', '.join(sorted({*keys} - {*needed}))
+        raise ConfigurationError(
+            f'{path} is no study; expected {", ".join(needed)}, and of the others some of {others}'
+        )
+    return given
+
+
 @cache
 def config_of(robot: str) -> ControllerConfig:
     """Return the controller's configuration of a robot that ships."""
@@ -156,10 +191,12 @@ def variable(robot: str) -> dict[str, Parameter]:
     }
 
 
-def _are_numbers(values: list[Any], count: int) -> bool:
+def are_numbers(values: list[Any], count: int) -> bool:
+    """Return whether these are so many finite numbers."""
     plain = [one for one in values if type(one) in (int, float) and np.isfinite(one)]
     return len(plain) == len(values) == count
 
 
-def _invalid(name: str, value: Any, expected: str) -> ConfigurationError:
+def invalid(name: str, value: Any, expected: str) -> ConfigurationError:
+    """Return the error that says what would be valid."""
     return ConfigurationError(f'{name} = {value!r} is not valid; expected {expected}')

@@ -2,7 +2,7 @@
 
 import base64
 import html
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from io import BytesIO
 from pathlib import Path
 
@@ -13,8 +13,9 @@ from rich.console import Console
 from rich.table import Table
 
 from icir_control.app.measurement import Array
-from icir_control.app.study.plan import Study
-from icir_control.app.study.run import ARRIVED, METRICS
+from icir_control.app.study.plan import Sample, Study
+from icir_control.app.study.run import ARRIVED, METRICS, Row
+from icir_control.app.study.tune import Tuning
 
 QUANTILES = (0.0, 0.5, 0.9, 0.99, 1.0)
 FIFTH = 0.2
@@ -37,6 +38,43 @@ def show(study: Study, rows: Rows, file: Path, console: Console) -> None:
     for words, command in worst(study, rows, file):
         console.print(f'{words}:', markup=False, soft_wrap=True)
         console.print(f'  {command}', markup=False, highlight=False, soft_wrap=True)
+
+
+def show_gain(
+    tuning: Tuning,
+    chosen: Sample,
+    rows: Mapping[str, tuple[list[Row], ...]],
+    console: Console,
+) -> None:
+    """Print what a tuning gained.
+
+    Args:
+        tuning: What was asked.
+        chosen: What was found.
+        rows: Of the same plants with the parameters that ship and with those that were found, by
+            words that say which plants.
+        console: For the table.
+    """
+    name, shipped = tuning.minimise, tuning.shipped()
+    table = Table(
+        '', 'shipped', 'found', title=f'{name} [{METRICS[name] or "-"}]'.replace('[', r'\[')
+    )
+    for parameter, value in chosen.items():
+        before = f'{shipped[parameter]:.6g}' if parameter in shipped else 'by default'
+        table.add_row(parameter, before, f'{value:.6g}')
+    for words, both in rows.items():
+        arrived = [[row[name] for row in some if row['outcome'] == ARRIVED] for some in both]
+        for what, of in (('median', np.median), ('worst', np.max)):
+            cells = (f'{of(some):.4g}' if some else '-' for some in arrived)
+            table.add_row(f'{what}, {len(both[0])} plants {words}', *cells)
+        kept = (sum(max(tuning.cost([row])[1].values()) <= 0.0 for row in some) for some in both)
+        table.add_row('  of which arrive within the limits', *map(str, kept))
+        better = sum(
+            new['outcome'] == ARRIVED and (old['outcome'] != ARRIVED or new[name] < old[name])
+            for old, new in zip(*both, strict=True)
+        )
+        table.add_row('  of which are better', '', str(better))
+    console.print(table)
 
 
 def quantiles(rows: Rows) -> dict[str, list[str]]:

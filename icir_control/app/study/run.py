@@ -1,5 +1,6 @@
 """One run of a study: a simulation in this process, and what is measured of it."""
 
+import logging
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,9 @@ METRICS = {
 """The greatest of a run, by name, with units. `overshoot` is how far a joint goes beyond the range
 of its reference while a mode runs."""
 
+# A row says how its run ended; the workers' warnings would run through the progress bar.
+logging.getLogger('icir_control').addHandler(logging.NullHandler())
+
 ARRIVED = 'arrived'
 Row = dict[str, Any]
 
@@ -40,7 +44,7 @@ def run_one(study: Study, index: int, sample: Sample, record: Path | None = None
     """
     outcome, robot = ARRIVED, None
     try:
-        plant, parameters = _given(study, sample)
+        plant, parameters = given(study, sample)
         nv = config_of(study.robot).arm.nv
         robot = Robot.simulate(study.robot, plant=read(Plant, plant, nv), parameters=parameters)
         for one in study.run:
@@ -77,13 +81,13 @@ def _overshoot(log: Log) -> float:
     )
 
 
-def _given(study: Study, sample: Sample) -> tuple[dict[str, Any], dict[str, Any]]:
+def given(study: Study, sample: Sample) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return parameters of plant and controller; a number stands for all entries of an array."""
     nv, known = config_of(study.robot).arm.nv, variable(study.robot)
-    given: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for name, value in sample.items():
         kind = known[name].kind
         size = known[name].size(nv) or nv
-        given[name] = {'int': round(value), 'float': value}.get(kind, [value] * size)
-    plant = {name.removeprefix(PLANT): v for name, v in given.items() if name.startswith(PLANT)}
-    return plant, {name: v for name, v in given.items() if not name.startswith(PLANT)}
+        values[name] = {'int': round(value), 'float': value}.get(kind, [value] * size)
+    plant = {name.removeprefix(PLANT): v for name, v in values.items() if name.startswith(PLANT)}
+    return plant, {name: v for name, v in values.items() if not name.startswith(PLANT)}

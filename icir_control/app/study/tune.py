@@ -1,0 +1,230 @@
+"""`icir_control tune`: the controller's parameters that do best on the worst of varied plants.
+
+Optuna proposes parameters, the workers of a study run each plant with them. The trials are kept in
+an SQLite file, from which an interrupted tuning goes on.
+"""
+
+import math
+import sqlite3
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+import yaml
+
+from icir_control.app.processes import CONTROLLER
+from icir_control.app.robot import RobotFiles
+from icir_control.app.study.engine import run_all
+from icir_control.app.study.plan import (
+    KEYS,
+    PLANT,
+    Sample,
+    Study,
+    are_numbers,
+    config_of,
+    invalid,
+    read_file,
+    variable,
+)
+from icir_control.app.study.run import ARRIVED, METRICS, Row, given
+from icir_control.errors import ConfigurationError
+from icir_control.parameter import replaced
+
+if TYPE_CHECKING:
+    from optuna import Study as Search
+
+OWN = {'minimise': 'joint_error', 'limits': {}, 'trials': 100, 'unseen': 200}
+"""Keys that a study has not, with their defaults; beside `tune`, which has none."""
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """What is tuned for which plants.
+
+    Attributes:
+        study: The plants, and what happens on each.
+        tune: Both ends by parameter; where both are positive, the search is over the logarithm.
+        minimise: The metric whose greatest value over the plants counts.
+        limits: Of metrics, upper bounds that hold on every plant.
+        trials: How many sets of parameters are tried; the first is the one that ships.
+        unseen: How many other plants show what was gained; as many more as fill a grid.
+    """
+
+    study: Study
+    tune: Mapping[str, list[float]]
+    minimise: str
+    limits: Mapping[str, float]
+    trials: int
+    unseen: int
+
+    @classmethod
+    def read(cls, path: Path) -> Self:
+        """Read and check a file.
+
+        Raises:
+            ConfigurationError: Says what is wrong, and what would be valid.
+        """
+        content = read_file(path, (*KEYS, *OWN), ('tune',))
+        own = {name: content.pop(name, OWN.get(name)) for name in ('tune', *OWN)}
+        tuning = cls(Study.of(content), **own)
+        tuning.check()
+        return tuning
+
+    def check(self) -> None:
+        """Refuse what cannot be tuned.
+
+        Raises:
+            ConfigurationError: Says what is wrong, and what would be valid.
+        """
+        for name in ('trials', 'unseen'):
+            value = getattr(self, name)
+            if type(value) is not int or value < 1:
+                raise invalid(name, value, 'a whole number, at least 1')
+        if self.minimise not in METRICS:
+            raise invalid('minimise', self.minimise, f'one of {", ".join(METRICS)}')
+        if not isinstance(self.limits, dict) or not set(self.limits) <= set(METRICS):
+            raise invalid('limits', self.limits, f'bounds of some of {", ".join(METRICS)}')
+        for name, bound in self.limits.items():
+            if not are_numbers([bound], 1) or bound <= 0.0:
+                raise invalid(f'limits.{name}', bound, 'a positive number')
+        if all('grid' in how for how in self.study.vary.values()):
+            raise invalid('vary', self.study.vary, 'something uniform or normal: a grid alone')
+        valid = [
+            name
+            for name in variable(self.study.robot)
+            if not name.startswith(PLANT) and name not in self.study.vary
+        ]
+        if not isinstance(self.tune, dict) or not self.tune:
+            raise invalid('tune', self.tune, 'parameters of the controller, each with two ends')
+        for name, ends in self.tune.items():
+            if name not in valid:
+                raise ConfigurationError(f'tune has {name!r}; expected one of {", ".join(valid)}')
+            if not isinstance(ends, list) or not are_numbers(ends, 2) or ends[0] >= ends[1]:
+                raise invalid(f'tune.{name}', ends, 'a lower and an upper end')
+            nv = config_of(self.study.robot).arm.nv
+            for end in ends:
+                value = given(self.study, {name: end})[1][name]
+                variable(self.study.robot)[name].check(value, nv, 'tune: ')
+
+    def shipped(self) -> dict[str, float]:
+        """Return what ships of the tuned parameters; of an array its first entry, if any."""
+        config = config_of(self.study.robot)
+        values = {name: np.atleast_1d(config.value(name)) for name in self.tune}
+        return {name: float(value[0]) for name, value in values.items() if value.size}
+
+    def cost(self, rows: Sequence[Row]) -> tuple[float, dict[str, float]]:
+        """Return the worst of the metric, and by how much each limit is exceeded (<= 0: kept).
+
+        Args:
+            rows: Of all plants.
+        """
+        arrived = [row for row in rows if row['outcome'] == ARRIVED]
+        greatest = {
+            name: max((row[name] for row in arrived), default=math.inf) for name in METRICS
+        }
+        excess = {name: greatest[name] / bound - 1.0 for name, bound in self.limits.items()}
+        return greatest[self.minimise], {'arrived': float(len(rows) - len(arrived)), **excess}
+
+
+def search(
+    tuning: Tuning, client: Any, database: Path, show: Callable[[int, int], None]
+) -> Sample:
+    """Search, or go on searching, and return the best parameters.
+
+    Args:
+        tuning: What is wanted.
+        client: Of `engine.cluster`.
+        database: SQLite file of the trials.
+        show: Told how many trials are done, of how many.
+
+    Raises:
+        ConfigurationError: The file is of another tuning, or no database; no trial keeps all
+            limits.
+        ClusterError: The cluster is gone; the file keeps the trials.
+    """
+    trials, plants = _trials(tuning, database), tuning.study.samples()
+    done = _finished(trials)
+    show(done, tuning.trials)
+    for count in range(done, tuning.trials):
+        trial = trials.ask()
+        chosen = {
+            name: trial.suggest_float(name, low, high, log=low > 0.0)
+            for name, (low, high) in tuning.tune.items()
+        }
+        worst, excess = tuning.cost(run_on(tuning, client, plants, chosen))
+        for name, value in excess.items():
+            trial.set_constraint(name, value)
+        trials.tell(trial, worst)
+        show(count + 1, tuning.trials)
+    try:
+        return trials.best_trial.params
+    except ValueError as error:
+        raise ConfigurationError(
+            f'none of {tuning.trials} trials keeps the limits on every plant; expected weaker'
+            ' limits, wider ends in tune, or more trials'
+        ) from error
+
+
+def run_on(tuning: Tuning, client: Any, plants: Sequence[Sample], parameters: Sample) -> list[Row]:
+    """Return the rows of all plants with some parameters, in the order of the plants."""
+    samples = [plant | parameters for plant in plants]
+    rows = run_all(client, tuning.study, range(len(samples)), samples)
+    return sorted(rows, key=lambda row: int(row['run']))
+
+
+def unseen(tuning: Tuning) -> list[Sample]:
+    """Return plants that the search has not seen: those of the next seed."""
+    study = tuning.study
+    places = math.prod(len(how.get('grid', ' ')) for how in study.vary.values())
+    number = math.ceil(tuning.unseen / places)
+    return replace(study, seed=study.seed + 1, number=number).samples()
+
+
+def write_parameters(tuning: Tuning, chosen: Sample, path: Path) -> None:
+    """Write the robot's parameter file with what was found, for `--params-file`."""
+    content = yaml.safe_load(RobotFiles.of(tuning.study.robot).params_file.read_text())
+    (node,) = (name for name in content if name.rpartition('/')[2] == CONTROLLER)
+    parameters = given(tuning.study, chosen)[1]
+    content[node]['ros__parameters'] = replaced(content[node]['ros__parameters'], parameters)
+    found = ''.join(f'# {name} {value:.6g}\n' for name, value in chosen.items())
+    text = yaml.safe_dump(content, sort_keys=False, default_flow_style=None, width=99)
+    path.write_text(f'# Found by icir_control tune:\n{found}\n{text}')
+
+
+def _trials(tuning: Tuning, database: Path) -> 'Search':
+    """Open the trials of this tuning, or begin them with the parameters that ship."""
+    import optuna
+
+    try:
+        with closing(sqlite3.connect(database)) as file:
+            file.execute('PRAGMA schema_version')
+    except sqlite3.Error as error:
+        raise ConfigurationError(
+            f'{database} cannot hold the trials: {error}; name another file by --output,'
+            ' or delete it'
+        ) from error
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    trials = optuna.create_study(
+        storage=f'sqlite:///{database}', study_name='icir_control', load_if_exists=True
+    )
+    asked = repr(replace(tuning, trials=0, unseen=0))
+    if trials.user_attrs.get('asked', asked) != asked:
+        raise ConfigurationError(
+            f'{database} is of another tuning; name another file by --output, or delete it'
+        )
+    trials.set_user_attr('asked', asked)
+    done = _finished(trials)
+    # One that goes on does not propose once more what it began with.
+    trials.sampler = optuna.samplers.TPESampler(seed=tuning.study.seed + done)
+    if not done:
+        ends, shipped = tuning.tune, tuning.shipped()
+        inside = {n: v for n, v in shipped.items() if ends[n][0] <= v <= ends[n][1]}
+        trials.enqueue_trial(inside)
+    return trials
+
+
+def _finished(trials: 'Search') -> int:
+    return sum(trial.state.is_finished() for trial in trials.get_trials(deepcopy=False))
