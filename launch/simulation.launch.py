@@ -1,6 +1,8 @@
 """The simulation: bridge, controller and the arm's transforms; rviz, rqt and keys on request."""
 
+import math
 import os
+import re
 import tempfile
 from collections.abc import Iterable
 from pathlib import Path
@@ -23,6 +25,7 @@ from icir_control.app.robot import RobotFiles, robot_names
 from icir_control.errors import ConfigurationError
 from icir_control.nodes.process.discovery import DISCOVERY_RANGE
 from icir_control.share import share_directory
+from icir_control.spatial import SE3
 
 PACKAGE = 'icir_control'
 BRIDGE, CONTROLLER, PUBLISHER = 'mujoco_bridge', 'controller', 'robot_state_publisher'
@@ -32,6 +35,9 @@ REFERENCE = 'reference_state_publisher'
 TERMINAL = (
     """sh -c 'xterm -title icir_control -e "$@" & trap "kill $!" INT TERM; wait; exit 0' sh"""
 )
+VIEW_REACH = 1.18  # m, of the arm for which config/simulation.rviz is laid out
+SMALLEST = 0.1  # m
+MATERIAL = '<material name="shape"><color rgba="0.8 0.8 0.82 1"/></material>'
 SWITCH = ['true', 'false']
 UNSET = ['', 'true', 'false']
 
@@ -149,14 +155,16 @@ def start(context: LaunchContext) -> list[LaunchDescriptionEntity]:
     name = given['namespace'].strip('/')
     namespace = f'/{name}'
     prefix = given['frame_prefix'] or (f'{name}/' if name else '')
-    root = prefix + root_of(robot.description())
+    description = with_visuals(robot.description())
+    root, reach = root_and_reach(description)
+    root = prefix + root
     framed = {'frame_prefix': prefix} if prefix else {}
     overrides = {
         BRIDGE: robot.overrides | bridge_overrides(given),
         CONTROLLER: robot.overrides | framed,
-        PUBLISHER: {'robot_description': robot.description()} | framed,
+        PUBLISHER: {'robot_description': description} | framed,
         REFERENCE: {
-            'robot_description': robot.description(),
+            'robot_description': description,
             'frame_prefix': f'{prefix}reference/',
         },
     }
@@ -198,7 +206,8 @@ def start(context: LaunchContext) -> list[LaunchDescriptionEntity]:
     if DISCOVERY_RANGE not in os.environ:
         actions.insert(0, SetEnvironmentVariable(DISCOVERY_RANGE, 'LOCALHOST'))
     if given['rviz'] == 'true':
-        view = files.add(in_namespace('simulation.rviz', namespace, prefix, root), '.rviz')
+        view = in_namespace('simulation.rviz', namespace, prefix, root)
+        view = files.add(for_size(view, reach), '.rviz')
         actions.append(node('rviz2', package='rviz2', name='rviz', arguments=['-d', view]))
         # The frames of the reference, for a second, transparent arm.
         actions.append(
@@ -239,13 +248,61 @@ def start(context: LaunchContext) -> list[LaunchDescriptionEntity]:
     return actions
 
 
-def root_of(description: str) -> str:
-    """Return the name of a URDF's root link."""
+def root_and_reach(description: str) -> tuple[str, float]:
+    """Return the name of a URDF's root link, and the longest way from it along the joints [m]."""
     robot = ElementTree.fromstring(description)
-    children = {child.get('link') for child in robot.findall('joint/child')}
-    return next(
-        str(link.get('name')) for link in robot.findall('link') if link.get('name') not in children
-    )
+    behind: dict[str, list[tuple[float, str]]] = {}
+    for joint in robot.findall('joint'):
+        origin = joint.find('origin')
+        way = '0' if origin is None else origin.get('xyz', '0')
+        length = math.hypot(*map(float, way.split()))
+        parent, child = (str(joint.find(end).get('link')) for end in ('parent', 'child'))
+        behind.setdefault(parent, []).append((length, child))
+
+    def reach(link: str) -> float:
+        return max((length + reach(child) for length, child in behind.get(link, [])), default=0.0)
+
+    children = {child for parts in behind.values() for _, child in parts}
+    links = [str(link.get('name')) for link in robot.findall('link')]
+    root = next(link for link in links if link not in children)
+    return root, reach(root)
+
+
+def with_visuals(description: str) -> str:
+    """Return a URDF in which links without visuals show what may collide.
+
+    rviz shows visuals alone. Capsules, which MuJoCo reads and rviz does not, are shown as a
+    cylinder between two spheres.
+    """
+    robot = ElementTree.fromstring(description)
+    colour = ElementTree.fromstring(MATERIAL)
+    bare = [link for link in robot.findall('link') if link.find('visual') is None]
+    shapes = [(link, shape) for link in bare for shape in link.findall('collision')]
+    for link, shape in shapes:
+        capsule = shape.find('geometry/capsule')
+        if capsule is None:
+            visual = ElementTree.SubElement(link, 'visual')
+            visual.extend([*shape.findall('origin'), *shape.findall('geometry'), colour])
+            continue
+        origin = shape.find('origin')
+        given = {} if origin is None else origin.attrib
+        xyz, rpy = (
+            [float(word) for word in given.get(name, '0 0 0').split()] for name in ('xyz', 'rpy')
+        )
+        place = SE3.from_xyz_rpy(xyz, rpy)
+        radius, length = (float(capsule.get(name, '0')) for name in ('radius', 'length'))
+        half = length / 2.0 * place.rotation[:, 2]
+        ball = ('sphere', {'radius': str(radius)})
+        cylinder = ('cylinder', ball[1] | {'length': str(length)})
+        for along, (kind, sizes) in ((0.0, cylinder), (-1.0, ball), (1.0, ball)):
+            visual = ElementTree.SubElement(link, 'visual')
+            end = place.translation + along * half
+            at = {'xyz': ' '.join(map(str, end.tolist())), 'rpy': ' '.join(map(str, rpy))}
+            ElementTree.SubElement(visual, 'origin', at)
+            geometry = ElementTree.SubElement(visual, 'geometry')
+            ElementTree.SubElement(geometry, kind, sizes)
+            visual.append(colour)
+    return ElementTree.tostring(robot, encoding='unicode') if shapes else description
 
 
 def bridge_overrides(given: dict[str, str]) -> dict[str, object]:
@@ -297,6 +354,18 @@ def in_namespace(name: str, namespace: str, prefix: str, root: str) -> str:
     text = text.replace('Fixed Frame: world', f'Fixed Frame: {root}')
     text = text.replace('TF Prefix: reference', f'TF Prefix: {prefix}reference')
     return text.replace('TF Prefix: ""', f'TF Prefix: "{prefix.rstrip("/")}"')
+
+
+def for_size(view: str, reach: float) -> str:
+    """Return a view of rviz for a robot of a reach [m]; that of the file is for `VIEW_REACH`."""
+    scale = max(reach, SMALLEST) / VIEW_REACH
+    lengths = '[XYZ]|Distance|Cell Size|Axes Length|Axes Radius|Marker Scale'
+    return re.sub(
+        rf'^( *(?:{lengths}): )([0-9.]+)$',
+        lambda found: f'{found[1]}{scale * float(found[2]):.4g}',
+        view,
+        flags=re.MULTILINE,
+    )
 
 
 class TemporaryFiles(tempfile.TemporaryDirectory[str]):

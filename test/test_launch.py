@@ -12,6 +12,8 @@ from functools import partial
 from pathlib import Path
 from xml.etree import ElementTree
 
+import mujoco
+import numpy as np
 import pytest
 import yaml
 from ament_index_python.packages import PackageNotFoundError, get_package_prefix
@@ -20,6 +22,8 @@ from rcl_interfaces.srv import GetParameters
 from rclpy.parameter import parameter_value_to_python
 from rclpy.qos import QoSProfile
 from sensor_msgs.msg import JointState
+
+from icir_control.dynamics import forward_kinematics, frame_placement, load_urdf
 
 ROOT = Path(__file__).resolve().parent.parent
 LAUNCH_FILE = ROOT / 'launch' / 'simulation.launch.py'
@@ -287,9 +291,60 @@ def test_the_views_follow_the_namespace(module):
 @pytest.mark.parametrize('path', sorted(ROOT.glob('urdf/*.urdf')), ids=lambda path: path.stem)
 def test_rviz_shows_every_robot_in_a_frame_that_it_has(module, path):
     text = path.read_text()
-    view = module.in_namespace('simulation.rviz', '/', '', module.root_of(text))
-    frame = yaml.safe_load(view)['Visualization Manager']['Global Options']['Fixed Frame']
+    root, reach = module.root_and_reach(text)
+    view = module.for_size(module.in_namespace('simulation.rviz', '/', '', root), reach)
+    manager = yaml.safe_load(view)['Visualization Manager']
+    frame = manager['Global Options']['Fixed Frame']
     assert f'<link name="{frame}"' in text
+    # The robot fills the picture, however small it is.
+    model = load_urdf(path)
+    data, rng, ways = model.create_data(), np.random.default_rng(0), []
+    for _ in range(20):
+        forward_kinematics(model, data, model.random_configuration(rng))
+        places = [frame_placement(model, data, i) for i in range(len(model.frames))]
+        ways += [np.linalg.norm(place.translation) for place in places]
+    assert max(ways) <= reach < 2.0 * max(ways)
+    assert 1.5 * reach < manager['Views']['Current']['Distance'] < 2.5 * reach
+
+
+@needs_launch
+@pytest.mark.parametrize('path', sorted(ROOT.glob('urdf/*.urdf')), ids=lambda path: path.stem)
+def test_rviz_shows_what_may_collide_of_links_without_visuals(module, path):
+    shown = ElementTree.fromstring(module.with_visuals(path.read_text()))
+    for link in shown.findall('link'):
+        visuals = link.findall('visual')
+        assert len(visuals) >= len(link.findall('collision'))
+        # All that URDF has; MuJoCo reads capsules, too.
+        kinds = {shape.tag for visual in visuals for shape in visual.find('geometry')}
+        assert kinds <= {'box', 'cylinder', 'mesh', 'sphere'}
+
+
+@needs_launch
+def test_a_capsule_is_shown_with_its_balls_where_mujoco_has_its_ends(module):
+    text = (ROOT / 'urdf/hand.urdf').read_text()
+    capsules, shown = compiled(text), compiled(module.with_visuals(text))
+    ends = [
+        capsules.geom_pos[g] + sign * capsules.geom_size[g, 1] * axis(capsules.geom_quat[g])
+        for g in range(capsules.ngeom)
+        for sign in (-1.0, 1.0)
+        if capsules.geom_type[g] == mujoco.mjtGeom.mjGEOM_CAPSULE
+    ]
+    balls = shown.geom_pos[shown.geom_type == mujoco.mjtGeom.mjGEOM_SPHERE]
+    assert len(balls) >= len(ends) > 20
+    for end in ends:
+        assert np.linalg.norm(balls - end, axis=1).min() < 1e-6
+
+
+def compiled(urdf):
+    """MuJoCo's model of a URDF, with its visuals."""
+    visible = '<mujoco><compiler discardvisual="false"/></mujoco></robot>'
+    return mujoco.MjModel.from_xml_string(urdf.replace('</robot>', visible))
+
+
+def axis(quaternion):
+    matrix = np.empty(9)
+    mujoco.mju_quat2Mat(matrix, quaternion)
+    return matrix[2::3]
 
 
 @needs_launch

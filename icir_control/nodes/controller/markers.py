@@ -13,7 +13,7 @@ from visualization_msgs.msg import Marker, MarkerArray
 
 from icir_control.collision import CollisionPairs, distance
 from icir_control.control import Controller
-from icir_control.dynamics import FrameType, forward_kinematics, root_link
+from icir_control.dynamics import FrameType, Model, forward_kinematics, root_link
 
 SCALE = 0.01
 """[m/N] Length of the arrow."""
@@ -22,8 +22,21 @@ LEAST_FORCE = 0.5
 STEP, POINTS = 2e-3, 300
 """[m] between two points of the trail, and how many it has at most."""
 RED, YELLOW = ColorRGBA(r=1.0, a=0.5), ColorRGBA(r=1.0, g=0.8, a=0.5)
+BALL = 0.1
+"""Diameter of the balls, of the robot's reach."""
 NEAR = 2.0
 """Times the clearance, within which a distance is shown."""
+
+
+def reach_of(model: Model) -> float:
+    """Return the longest way from the world to a frame along the joints [m]."""
+    ways = np.zeros(model.njoints)
+    for k, joint in enumerate(model.joints[1:], start=1):
+        ways[k] = ways[joint.parent] + np.linalg.norm(joint.placement.translation)
+    return max(
+        float(ways[frame.parent] + np.linalg.norm(frame.placement.translation))
+        for frame in model.frames
+    )
 
 
 class Markers:
@@ -42,6 +55,7 @@ class Markers:
         self._trail: deque[Point] = deque(maxlen=POINTS)
         self._last = np.full(3, np.inf)
         model = arm.model
+        self._ball = BALL * reach_of(model)
         self._root = prefix + root_link(model)
         # The first link behind each joint, whose frame is the joint's.
         self._links = [
@@ -115,7 +129,7 @@ class Markers:
         for k, (frame, beyond) in enumerate(zip(self._links, controller.saturated, strict=True)):
             ball = self._marker(frame, 'limits', Marker.SPHERE)
             ball.id = k
-            ball.scale.x = ball.scale.y = ball.scale.z = 0.12  # diameter [m]
+            ball.scale.x = ball.scale.y = ball.scale.z = self._ball
             ball.color = RED if beyond else YELLOW
             if not beyond and room[k] >= margin:
                 ball.action = Marker.DELETE

@@ -97,7 +97,8 @@ class ControllerNode:
         self._status = MotionStatus(node, self._controller, self._finish_request)
         requests = Requests(node, self._controller, self._status, self._clock)
         self._target_marker = None
-        if find_spec('interactive_markers') is not None:
+        takes_poses = any('pose' in mode.law.accepts for mode in config.modes.values())
+        if takes_poses and find_spec('interactive_markers') is not None:
             from icir_control.nodes.controller.target_marker import TargetMarker
 
             self._target_marker = TargetMarker(node, self._controller, requests.take_pose)

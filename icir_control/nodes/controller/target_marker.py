@@ -19,11 +19,12 @@ from visualization_msgs.msg import (
 )
 
 from icir_control.control import Controller
+from icir_control.nodes.controller.markers import reach_of
 from icir_control.spatial import SE3
 
 PERIOD = 0.1  # s of wall time between two moves with the tool
 HOLD = 15.0  # s of wall time for which it is held: rviz says every 10 s that it still is
-SIZE = 0.25  # m
+SIZE = 0.2  # of the robot's reach
 AXES = {'x': (1.0, 0.0, 0.0), 'y': (0.0, 0.0, 1.0), 'z': (0.0, 1.0, 0.0)}
 """Axis of a quarter turn that takes a control's x axis there, by name."""
 HELD = (
@@ -52,8 +53,9 @@ class TargetMarker:
         self._controller, self._send = controller, send
         self._server = InteractiveMarkerServer(node, '~/target_marker')
         self._due = 0.0
-        marker = InteractiveMarker(name='target', scale=SIZE)
+        marker = InteractiveMarker(name='target')
         config = controller.config
+        marker.scale = SIZE * reach_of(config.arm.model)
         marker.header.frame_id = config.values.frame_prefix + config.arm.base_frame
         marker.description = 'target of the tool'
         for name, (x, y, z) in AXES.items():
@@ -69,7 +71,7 @@ class TargetMarker:
                     )
                 )
         ball = Marker(type=Marker.SPHERE, color=ColorRGBA(r=0.2, g=0.6, b=1.0, a=0.6))
-        ball.scale.x = ball.scale.y = ball.scale.z = 0.3 * SIZE
+        ball.scale.x = ball.scale.y = ball.scale.z = 0.3 * marker.scale
         marker.controls.append(
             InteractiveMarkerControl(
                 name='move',
