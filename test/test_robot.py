@@ -1,10 +1,13 @@
 """`icir_control.Robot` in one process: verbs, refusals, parameters, log; without ROS."""
 
+import base64
 import subprocess
 import sys
+from io import BytesIO
 
 import numpy as np
 import pytest
+from matplotlib.image import imread
 
 from icir_control import Robot
 from icir_control.control import Law, parameter
@@ -277,3 +280,53 @@ def test_start_and_parameters_of_a_simulation():
     T = SE3(exp3([0.0, 0.0, 0.2]) @ robot.pose.rotation, robot.pose.translation)
     robot.move_to(T)
     np.testing.assert_allclose(robot.pose.rotation, T.rotation, atol=1e-6)
+
+
+def test_callbacks_are_called_while_a_verb_lets_time_pass(robot):
+    times = []
+    robot.callbacks.append(lambda robot: times.append(robot.time))
+    robot.move_by([0.0, 0.0, 0.05], duration=0.5)
+    robot.run(0.12)
+    steps = np.diff([0.001, *times])
+    assert 0.0 < steps.min() <= steps.max() < 0.0515
+    assert times[-1] == robot.time
+    silent = Robot.simulate(start=HOME)
+    silent.move_by([0.0, 0.0, 0.05], duration=0.5)
+    silent.run(0.12)
+    assert silent.q.tolist() == robot.q.tolist()
+
+    def lower(robot):
+        robot.run(0.01)  # is not called by itself again
+        raise KeyError('enough')
+
+    robot.callbacks.append(lower)
+    start = robot.time
+    with pytest.raises(KeyError, match='enough'), robot:
+        robot.ready()
+    assert robot.time > start + 0.5  # it was held at the end
+    assert np.abs(robot.v).max() < 1e-3
+
+
+def test_a_long_motion_shows_a_bar_where_it_is_seen_or_asked_for(robot, capfd, monkeypatch):
+    monkeypatch.setattr('icir_control.robot.shown.LONG', 0.0)
+    robot.move_joints(HOME + 0.1)
+    assert capfd.readouterr() == ('', '')  # no terminal
+    robot.progress = True
+    robot.move_joints(HOME)
+    told = capfd.readouterr()
+    assert 'trajectory' in told.err
+    assert told.out == ''
+
+
+def test_a_notebook_shows_the_arm_its_parameters_and_its_log(robot):
+    robot.run(0.01)
+    shown = robot._repr_html_()
+    assert 'mode gravity, 0.011 s' in shown
+    if 'src="data:image/png;base64,' not in shown:
+        pytest.skip('nothing can be drawn here without a window')
+    data = base64.b64decode(shown.partition('base64,')[2].partition('"')[0])
+    picture = imread(BytesIO(data), format='png')
+    assert picture.shape == (480, 640, 4)
+    assert picture[..., :3].std() > 0.05
+    assert '<td>observer.gain</td><td>25.0</td>' in robot.parameters.observer._repr_html_()
+    assert '<td>tool_error</td><td>11 x 6</td><td>m, rad</td>' in robot.log._repr_html_()

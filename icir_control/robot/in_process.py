@@ -15,6 +15,7 @@ from icir_control.nodes.bridge.self_check import check_model
 from icir_control.parameter import checked
 from icir_control.robot.log import Log
 from icir_control.robot.session import MotionError
+from icir_control.simulation import World
 from icir_control.spatial import SE3
 
 _CHUNK = 50
@@ -47,6 +48,7 @@ class InProcess:
             loop.controller.warm_up()
             _WARM.add(laws)
         self.loop = loop
+        self.look: Callable[[float | None], object] = lambda _: None
         self.arm = loop.controller.config.arm
         self.modes = loop.controller.mode_names
         modes = loop.controller.config.modes.values()
@@ -74,6 +76,11 @@ class InProcess:
     def reference_pose(self) -> SE3:
         """T_base_tool that the tool should have."""
         return self.loop.controller.reference_pose
+
+    @property
+    def world(self) -> World:
+        """The plant."""
+        return self.loop.world
 
     @property
     def log(self) -> Log:
@@ -121,12 +128,18 @@ class InProcess:
                     self._words, f'it takes longer than {timeout:g} s; {self._last_event}'
                 )
             self.step(min(max(loop.steps(left), 1), _CHUNK))
+            self.look(controller.motion_left)
         if controller.mode != mode:
             raise MotionError(self._words, self._last_event or f'mode {controller.mode} runs')
 
     def run(self, seconds: float) -> None:
         """Let time pass."""
-        self.step(self.loop.steps(seconds))
+        left = self.loop.steps(seconds)
+        while left > 0:
+            count = min(_CHUNK, left)
+            self.step(count)
+            left -= count
+            self.look(left * self.loop.world.timestep_ns * 1e-9)
 
     def step(self, steps: int) -> None:
         """Let control periods pass."""

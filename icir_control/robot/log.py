@@ -10,6 +10,7 @@ import numpy as np
 from icir_control.app.measurement import Array, TimeSeries
 from icir_control.control import Arm
 from icir_control.errors import ConfigurationError, UnknownNameError
+from icir_control.robot.shown import table
 from icir_control.spatial import kernels
 
 if TYPE_CHECKING:
@@ -87,6 +88,17 @@ class Log:
         """Return size and names."""
         end = self.time[-1] if len(self) else 0.0
         return f'<Log of {len(self)} rows up to {end:.3f} s: {", ".join(self.names)}>'
+
+    def _repr_html_(self) -> str:
+        """Return a table with size, unit and range of each series."""
+        rows = []
+        for name in self.names if len(self) else ():
+            series = getattr(self, name)
+            size = ' x '.join(map(str, series.shape))
+            rows.append(
+                (name, size, self.unit(name), f'{series.min():.4g}', f'{series.max():.4g}')
+            )
+        return table(('series', 'size', 'unit', 'least', 'greatest'), rows)
 
     def __dir__(self) -> list[str]:
         """Return the names of the series, too."""

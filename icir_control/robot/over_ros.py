@@ -5,6 +5,7 @@ import time
 from array import array
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -37,6 +38,7 @@ from icir_control.nodes.transport.endpoints import JointStateSubscription
 from icir_control.nodes.transport.messages import FIELDS
 from icir_control.robot.log import Log
 from icir_control.robot.session import MotionError
+from icir_control.simulation import World
 from icir_control.spatial import SE3
 
 ANSWER_TIMEOUT = 5.0
@@ -46,6 +48,7 @@ STANDSTILL = 20.0
 """[s] of wall time without a new state, after which nobody waits any longer."""
 
 _PERIOD = 2e-3  # s between two looks at what has arrived
+_LOOK = 0.05  # s of the arm between two calls of `look`
 _STATES = QoSProfile(depth=10_000)
 
 
@@ -64,6 +67,7 @@ class OverRos:
             ConfigurationError: Nobody is there, or the URDF is not on this machine.
         """
         self._children = children
+        self.look: Callable[[float | None], object] = lambda _: None
         self._owns_ros = not rclpy.ok()
         if self._owns_ros:
             stay_on_this_machine()
@@ -93,6 +97,7 @@ class OverRos:
         given = self._parameters(CONTROLLER, timeout)
         robot = LoadedRobot.of(given, CONTROLLER)
         self.arm = Arm(robot.model, given['base_frame'], given['end_effector_frame'])
+        self._robot = robot
         self._urdf = robot.path.read_text()
         self.modes = tuple(given['mode_names'])
         self.pose_modes = tuple(given['pose_modes'])
@@ -171,6 +176,16 @@ class OverRos:
         assert self._reference is not None
         p, o = self._reference.pose.position, self._reference.pose.orientation
         return SE3.from_quaternion((o.x, o.y, o.z, o.w), (p.x, p.y, p.z))
+
+    @cached_property
+    def world(self) -> World:
+        """The arm as MuJoCo draws it; its state is not the arm's."""
+        return World(
+            self._robot.path,
+            joint_names=self.arm.model.joint_names,
+            end_effector_frame=self.arm.end_effector_frame,
+            **self._robot.options,
+        )
 
     @property
     def log(self) -> Log:
@@ -252,7 +267,7 @@ class OverRos:
     def run(self, seconds: float) -> None:
         """Let time pass."""
         end = self.time + seconds
-        self._wait_moving(lambda: self.time >= end)
+        self._wait_moving(lambda: self.time >= end, lambda: max(0.0, end - self.time))
 
     def step(self, steps: int) -> None:
         """Refuse: time passes by itself.
@@ -351,11 +366,16 @@ class OverRos:
                 self._children.check()
             time.sleep(_PERIOD)
 
-    def _wait_moving(self, condition: Callable[[], bool]) -> None:
+    def _wait_moving(
+        self, condition: Callable[[], bool], left: Callable[[], float | None] = lambda: None
+    ) -> None:
         """Wait for as long as new states come."""
-        rows, since = len(self._rows), time.monotonic()
+        rows, since, due = len(self._rows), time.monotonic(), self.time
         while not condition():
             time.sleep(_PERIOD)
+            if self.time >= due:
+                due = self.time + _LOOK
+                self.look(left())
             if self._children is not None:
                 self._children.check()
             if len(self._rows) != rows:

@@ -6,6 +6,7 @@ from typing import Any
 
 from icir_control.errors import UnknownNameError
 from icir_control.robot.session import Session
+from icir_control.robot.shown import table
 
 
 class Parameters:
@@ -41,6 +42,14 @@ class Parameters:
         """Return a line for each parameter."""
         value = self._session.value
         return '\n'.join(f'{n} = {value(n)}  # {words}' for n, words in self._known().items())
+
+    def _repr_html_(self) -> str:
+        """Return a table with value and meaning of each parameter."""
+        value = self._session.value
+        return table(
+            ('parameter', 'value', ''),
+            [(n, value(n), words) for n, words in self._known().items()],
+        )
 
     @contextmanager
     def changed(self, changes: Mapping[str, Any]) -> Iterator[None]:

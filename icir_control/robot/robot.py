@@ -22,6 +22,7 @@ from icir_control.robot.in_process import InProcess, law_of
 from icir_control.robot.log import Log
 from icir_control.robot.parameters import Parameters
 from icir_control.robot.session import Session
+from icir_control.robot.shown import MotionBar, page
 from icir_control.simulation import Plant
 from icir_control.spatial import SE3, exp3
 
@@ -43,6 +44,10 @@ class Robot:
 
     Attributes:
         timeout: After so much of the arm's time a motion is given up [s].
+        progress: Whether a bar shows motions that take longer than a second of wall time; None:
+            in a terminal and, with ipywidgets, in a notebook.
+        callbacks: Functions that are called with the robot about every 0.05 s of its time, and
+            at the end, while a verb lets time pass; what one raises ends the verb.
         session: What it runs on; of a simulation, `session.loop` has `controller` and `world`.
     """
 
@@ -50,6 +55,9 @@ class Robot:
         """Use a session; see `simulate`, `connect` and `launch`."""
         self.session = session
         self.timeout = 60.0
+        self.progress: bool | None = None
+        self.callbacks: list[Callable[[Robot], object]] = []
+        self._is_called = False
         self._is_open = True
 
     @classmethod
@@ -139,7 +147,7 @@ class Robot:
             MotionError: The motion was broken off.
         """
         self.session.select(mode)
-        self.session.finish(self.timeout)
+        self._wait(mode, self.session.finish, self.timeout)
 
     def __getattr__(self, name: str) -> Callable[[], None]:
         """Return the verb of a configured mode."""
@@ -169,7 +177,7 @@ class Robot:
             if mode != IMPEDANCE:
                 self.session.select(mode)
             self.session.set_target_pose(pose)
-            self.session.finish(self.timeout)
+            self._wait('target pose', self.session.finish, self.timeout)
 
     def move_by(
         self,
@@ -231,7 +239,7 @@ class Robot:
         """
         names = tuple(joints or self.model.joint_names)
         self.session.follow(Waypoints(names, times, positions, velocities, accelerations))
-        self.session.finish(self.timeout)
+        self._wait('trajectory', self.session.finish, self.timeout)
 
     def hold(self) -> None:
         """Bring the arm to rest where it is."""
@@ -291,11 +299,12 @@ class Robot:
         link = link or arm.end_effector_frame
         R_link_base = (arm.T_world_base.inverse() @ arm.placement_of(link, q)).rotation.T
         parts = [_vector('force', force, 3), _vector('moment', moment, 3)]
-        self.session.push(link, np.concatenate([R_link_base @ part for part in parts]), seconds)
+        wrench = np.concatenate([R_link_base @ part for part in parts])
+        self._wait(f'push on {link}', self.session.push, link, wrench, seconds)
 
     def run(self, seconds: float) -> None:
         """Let time pass [s]."""
-        self.session.run(seconds)
+        self._wait(self.mode, self.session.run, seconds)
 
     def step(self, steps: int = 1) -> None:
         """Let control periods pass; in a simulation alone."""
@@ -354,12 +363,17 @@ class Robot:
         state = f'mode {self.mode}, {self.time:.3f} s' if self._is_open else 'closed'
         return f'<Robot {self.model.name} {self.session.words}: {state}>'
 
+    def _repr_html_(self) -> str:
+        """Return what runs where, with a picture of the arm."""
+        return page(repr(self), self.session.world, self.q)
+
     # --- End
 
     def close(self) -> None:
         """Hold the arm, and end what was started."""
         if self._is_open:
             self._is_open = False
+            self.callbacks.clear()
             try:
                 with suppress(IcirError):
                     self.hold()
@@ -378,6 +392,26 @@ class Robot:
     ) -> None:
         """Hold the arm, and end what was started."""
         self.close()
+
+    def _wait(self, words: str, act: Callable[..., None], *arguments: Any) -> None:
+        """Let time pass, with a bar and the callbacks."""
+        with MotionBar(words, self.progress) as bar:
+
+            def look(left: float | None) -> None:
+                bar.tell(left)
+                if not self._is_called:  # by a callback that lets time pass itself
+                    self._is_called = True
+                    try:
+                        for function in self.callbacks:
+                            function(self)
+                    finally:
+                        self._is_called = False
+
+            before, self.session.look = self.session.look, look
+            try:
+                act(*arguments)
+            finally:
+                self.session.look = before
 
     def _pose_mode(self) -> str:
         modes = self.session.pose_modes

@@ -1,6 +1,6 @@
 """What a `Robot` needs of the arm behind it, whether that is in this process or over ROS 2."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from numpy.typing import ArrayLike
@@ -9,6 +9,7 @@ from icir_control.app.measurement import Array
 from icir_control.control import Arm, Law, Waypoints
 from icir_control.errors import IcirError
 from icir_control.robot.log import Log
+from icir_control.simulation import World
 from icir_control.spatial import SE3
 
 
@@ -33,12 +34,15 @@ class Session(Protocol):
         words: Where it runs.
         modes: Names of the configured modes.
         pose_modes: Those that take target poses.
+        look: Called now and then while time passes, with the seconds that are left of the motion,
+            None where they are not known.
     """
 
     arm: Arm
     words: str
     modes: tuple[str, ...]
     pose_modes: tuple[str, ...]
+    look: Callable[[float | None], object]
 
     @property
     def time(self) -> float:
@@ -55,6 +59,10 @@ class Session(Protocol):
     @property
     def reference_pose(self) -> SE3:
         """T_base_tool that the tool should have."""
+
+    @property
+    def world(self) -> World:
+        """The arm as MuJoCo draws it; over ROS 2 its state is not the arm's."""
 
     @property
     def log(self) -> Log:

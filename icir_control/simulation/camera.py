@@ -4,6 +4,7 @@ import importlib
 import os
 import subprocess
 import sys
+from functools import cache
 from typing import Any
 
 import mujoco
@@ -118,6 +119,7 @@ class Camera:
         self._scene.ngeom += 1
 
 
+@cache
 def _working_backend() -> str:
     """Return which way of drawing works here.
 
