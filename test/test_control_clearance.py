@@ -7,9 +7,11 @@ import numpy as np
 import pytest
 from closed_loop import HOME, ClosedLoop, changed, model_of, parameters_of, urdf_of
 
-from icir_control.collision import load_collision_shapes
+from icir_control.collision import distance, distance_jacobian, load_collision_shapes
 from icir_control.control import Arm, ControllerConfig, Start, Waypoints
 from icir_control.control.motion import plan_joint_motion
+from icir_control.control.repulsion import LARGEST_FORCE, Repulsion
+from icir_control.dynamics import forward_kinematics
 from icir_control.errors import ClearanceError
 from icir_control.spatial import SE3, Motion
 
@@ -206,6 +208,53 @@ def test_an_arm_far_from_everything_moves_as_without_clearance():
             runs.append(loop.run(100)['torque'])
     half = len(runs) // 2
     assert np.array_equal(runs[:half], runs[half:])
+
+
+def repelled(arm: Arm, found, margin, J, v, M) -> np.ndarray:
+    """The torque by the equation of the docs, of all pairs."""
+    torque = np.zeros(arm.nv)
+    levers = (arm.clearance.reach / arm.model.effort_limit).max(axis=1)
+    for k in np.flatnonzero(margin > found):
+        largest = min(1.0 / levers[k], LARGEST_FORCE)
+        share = min((margin[k] - found[k]) / CLEARANCE, 1.0)
+        inertia = 1.0 / (J[k] @ np.linalg.solve(M, J[k]))
+        damping = 2.0 * np.sqrt(2.0 * largest * share / CLEARANCE * inertia)
+        force = largest * share**2 - min(damping, 0.5 * inertia / 1e-3) * (J[k] @ v)
+        torque += min(max(force, 0.0), largest) * J[k]
+    return torque
+
+
+@pytest.mark.parametrize('robot', HOMES)
+def test_no_pair_within_the_clearance_goes_unmeasured(robot):
+    """Beside all distances at every step of random motions, whose steps are 1e-4 to 0.1 rad."""
+    arm, rng = arm_of(robot, CLEARANCE), np.random.default_rng(5)
+    model, pairs, data = arm.model, arm.clearance.pairs.copy(), arm.model.create_data()
+    q, v, torque = (np.zeros(arm.nv) for _ in range(3))
+    M = np.eye(arm.nv)
+    repulsion = Repulsion(arm.clearance, 1e-3, q, v, M, torque)
+    acting = passed = 0
+    for _ in range(12):
+        q[:], goal = (model.random_configuration(rng) for _ in range(2))
+        repulsion.begin()
+        margin = np.full(len(pairs), -np.inf)
+        while np.abs(goal - q).max() > 1e-3:
+            v[:], root = rng.normal(size=arm.nv), rng.normal(size=(arm.nv, arm.nv))
+            M[:] = root @ root.T + np.eye(arm.nv)
+            forward_kinematics(model, data, q)
+            found = distance(model, data, pairs)
+            margin = np.minimum(np.maximum(margin, found), CLEARANCE)
+            far = not repulsion.may_be_near()
+            acts = not far and repulsion.write()
+            assert acts == (margin > found).any()
+            if acts:
+                J = distance_jacobian(model, data, pairs)
+                expected = repelled(arm, found, margin, J, v, M)
+                np.testing.assert_allclose(torque, expected, rtol=1e-9, atol=1e-9)
+            acting, passed = acting + acts, passed + far
+            step = 10.0 ** rng.uniform(-4.0, -1.0)
+            q += np.clip(goal - q, -step, step) + 1e-5 * rng.normal(size=arm.nv)
+    assert acting > 100
+    assert passed > 100
 
 
 def check_pushes(mode: str, start, seconds: float) -> None:

@@ -84,13 +84,11 @@ class Engine:
         self._parameters = RunningParameters(workspace)
         self._ramps = self._parameters.ramps
         self._wrench_until = np.inf
-        self._looks_beyond = False
+        self._looks_beyond = self._predicts = False
         self._segments: deque[JointTrajectory] = deque()
         self._clearance: Clearance | None = None
         self._repulsion: Repulsion | None = None
         self._yields = self._repels = False
-        # Looked up once: a field of a record takes longer than what is done with it.
-        self._repelled = workspace.q, workspace.v, workspace.tick.M, workspace.memory.repulsion
         self.alarmed = self.has_new_period = self.contact_changed = False
 
     # --- Before and during a tick ---------------------------------------------------------
@@ -187,9 +185,10 @@ class Engine:
             self._go_on()
         failed = 0
         if self._repulsion is not None and self._yields:
-            if self.config.values.predictor.delay_steps:
+            if self._predicts:
                 self.look_beyond()
-            if self._repulsion.write(*self._repelled) != self._repels:
+            acts = self._repulsion.may_be_near() and self._repulsion.write()
+            if acts != self._repels:
                 self.memory.repels = self._repels = not self._repels
         if self.alarmed:
             failed = self._workspace.run(BRAKE)
@@ -355,11 +354,14 @@ class Engine:
         if clearance is not self._clearance:
             self._clearance, self._repulsion = clearance, None
             if clearance is not None and clearance.least:
-                self._repulsion = Repulsion(clearance, float(self.tick_record.period))
+                tick = self.tick_record
+                state = tick.q, tick.v, tick.M, memory.repulsion
+                self._repulsion = Repulsion(clearance, float(tick.period), *state)
         self._parameters.take(self.config, law, self._law_array)
         # An observer that is switched off has yet to let go of what it has learnt.
         learnt = memory.compensation.any() or memory.disturbance.any()
-        self._looks_beyond = bool(learnt or memory.observer_gain > 0.0 or memory.delay > 0)
+        self._predicts = bool(memory.delay > 0)
+        self._looks_beyond = bool(learnt or memory.observer_gain > 0.0 or self._predicts)
         self._workspace.install_following(law.following)
 
     def start(self, *, measured: bool = False, keep_pose: bool = False) -> Start:

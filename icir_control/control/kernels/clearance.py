@@ -29,6 +29,10 @@ MARGIN, LEFT, FORCE = range(3)
 """Of a pair: where its repulsion begins [m], what is left of its distance above the clearance
 [m], the greatest force [N]."""
 
+POSITION, REACH, ROOM = range(3)
+"""Of all pairs: where the joints were when `repel` looked last, the greatest reach of each, and by
+how much no pair is nearer than the clearance [m]."""
+
 DAMPING_SHARE = 0.5
 """Of the inertia of a pair by the period that its damping takes at most."""
 
@@ -121,6 +125,20 @@ def follow_distances(
 
 
 @CheckedKernel
+def may_be_near(watch: np.ndarray, q: np.ndarray) -> int:
+    """Return 1 where the joints have gone so far that a pair may be within the clearance.
+
+    Args:
+        watch: (3, nv) POSITION, REACH, ROOM; see `repel`.
+        q: (nv,) position.
+    """
+    room = watch[ROOM, 0]
+    for i in range(q.shape[0]):
+        room -= watch[REACH, i] * abs(q[i] - watch[POSITION, i])
+    return 0 if room >= 0.0 else 1
+
+
+@CheckedKernel
 def repel(
     buffer: np.ndarray,
     table: np.ndarray,
@@ -128,7 +146,7 @@ def repel(
     found: np.ndarray,
     reach: np.ndarray,
     state: np.ndarray,
-    before: np.ndarray,
+    watch: np.ndarray,
     bounds: np.ndarray,
     q: np.ndarray,
     v: np.ndarray,
@@ -149,7 +167,7 @@ def repel(
         found: Distances, written where they are needed.
         reach: (npairs, nv); see `follow_distances`.
         state: (npairs, 3) MARGIN, LEFT, FORCE; a margin that is not a number is yet to be found.
-        before: (nv,) position at the last call; written.
+        watch: (3, nv) POSITION and ROOM, written, and REACH.
         bounds: (2,) c [m] and the control period [s].
         q: (nv,) position.
         v: (nv,) velocity.
@@ -161,24 +179,20 @@ def repel(
     """
     count, n = pairs.shape[0], q.shape[0]
     clearance, period = bounds[0], bounds[1]
-    is_due = False
+    rows = buffer_at.rows_of(buffer)
+    acts, is_placed, room = 0, False, np.inf
+    J, y, L = np.empty(n), np.empty(n), np.empty((n, n))
     for k in range(count):
         left = state[k, LEFT]
         for i in range(n):
-            left -= reach[k, i] * abs(q[i] - before[i])
-        state[k, LEFT] = left
-        if not left >= 0.0:
-            is_due = True
-    copy(q, before)
-    if not is_due:
-        return 0
-    place_all(buffer, q)
-    rows = buffer_at.rows_of(buffer)
-    acts = 0
-    J, y, L = np.empty(n), np.empty(n), np.empty((n, n))
-    for k in range(count):
-        if state[k, LEFT] >= 0.0:
+            left -= reach[k, i] * abs(q[i] - watch[POSITION, i])
+        if left >= 0.0:
+            state[k, LEFT] = left
+            room = min(room, left)
             continue
+        if not is_placed:
+            place_all(buffer, q)
+            is_placed = True
         for side in range(2):
             place_shape(rows, table, int(pairs[k, side]))
         measure(table, pairs, k, found)
@@ -188,6 +202,7 @@ def repel(
             margin = state[k, MARGIN]
         margin = min(margin, clearance)
         state[k, MARGIN], state[k, LEFT] = margin, d - clearance
+        room = min(room, d - clearance)
         depth = margin - d
         if depth <= 0.0:
             continue
@@ -214,4 +229,7 @@ def repel(
         force = min(max(force, 0.0), state[k, FORCE])
         for i in range(n):
             torque[i] += force * J[i]
+    for i in range(n):
+        watch[POSITION, i] = q[i]
+    watch[ROOM, 0] = room
     return acts
