@@ -86,6 +86,14 @@ CAPSULES = (
 SEED_PAIRS = tuple(('wpalmt', tip) for tip in ('finger13', 'finger23', 'finger33', 'thumb2'))
 """The exercise's pairs: the edge of the palm against the three finger tips and the thumb."""
 
+TIPS = {
+    'fingertip1': 'finger13',
+    'fingertip2': 'finger23',
+    'fingertip3': 'finger33',
+    'thumbtip': 'thumb2',
+}
+"""The link that ends in each tip."""
+
 _AXES = dict(zip('xyz', np.eye(3), strict=True))
 
 
@@ -155,6 +163,8 @@ def urdf() -> str:
         )
     for joint in JOINTS:
         lines += _joint(joint)
+    for tip, link in TIPS.items():
+        lines += _tip(tip, link)
     return '\n'.join([*lines, '</robot>', ''])
 
 
@@ -217,6 +227,21 @@ def _joint(joint: HandJoint) -> list[str]:
         f'    <axis xyz="{_numbers(_AXES[joint.axis])}"/>',
         f'    <limit lower="{lower:g}" upper="{upper:g}" effort="{effort:g}" '
         f'velocity="{SPEED:g}"/>',
+        '  </joint>',
+    ]
+
+
+def _tip(name: str, link: str) -> list[str]:
+    """Return a link without mass at the far end of the capsule of a link."""
+    (part,) = (one for one in CAPSULES if one.name == link)
+    ends = [placement(part).act([0.0, 0.0, side * part.length / 2.0]) for side in (-1.0, 1.0)]
+    end = np.round(max(ends, key=np.linalg.norm), 12)
+    return [
+        f'  <link name="{name}"/>',
+        f'  <joint name="{name}" type="fixed">',
+        f'    <parent link="{link}"/>',
+        f'    <child link="{name}"/>',
+        f'    <origin xyz="{_numbers(end)}"/>',
         '  </joint>',
     ]
 

@@ -1,5 +1,7 @@
 """The hand over ROS topics: modes by key and by schedule, the snap, whole trees."""
 
+from functools import cache
+
 import mujoco
 import numpy as np
 import pytest
@@ -11,13 +13,109 @@ from test_session import expect_mode, press
 from icir_control.app.closed_loop import ClosedLoop
 from icir_control.control import ControllerConfig
 from icir_control.dynamics import KinematicTree, load_urdf
-from icir_control.errors import ConfigurationError
+from icir_control.errors import ConfigurationError, IcirError, OutOfReachError
 from icir_control.share import share_directory
+from icir_control.spatial import SE3
 
 URDF = share_directory() / 'urdf' / 'hand.urdf'
 SCHEDULE = "schedule:=['0.1 snap']"
 END = 1.6  # s
 TIP = 10  # finger33
+
+
+BENT = np.radians([0.0, 0.0, 20.0, 30.0, 20.0, 20.0, 30.0, 20.0, 20.0, 30.0, 20.0, 0.0, 0.0])
+"""A posture in which every finger is bent."""
+
+
+@cache
+def mujoco_hand():
+    return mujoco.MjModel.from_xml_path(str(URDF))
+
+
+def tip_of(finger, q):
+    """Where a finger's tip is, by MuJoCo [m]."""
+    model = mujoco_hand()
+    data = mujoco.MjData(model)
+    data.qpos[:] = q
+    mujoco.mj_kinematics(model, data)
+    geom = model.body(f'finger{finger}3').geomadr[0]
+    return data.geom_xpos[geom].copy()
+
+
+def bent_hand(finger, mode, **changes):
+    """A closed loop in a mode, its fingers bent; which joints are that finger's, which not."""
+    changes = {'end_effector_frame': f'fingertip{finger}', **changes}
+    hand = ClosedLoop('hand', start=BENT, changes=changes)
+    hand.go(mode, 0.5)
+    own = np.arange(3 * finger - 1, 3 * finger + 2)
+    return hand, own, np.setdiff1d(np.arange(13), own)
+
+
+def step_tip(hand, step):
+    """Send the tip of the finger elsewhere; return where from."""
+    pose = hand.controller.reference_pose
+    hand.controller.set_target_pose(SE3(pose.rotation, pose.translation + step))
+
+
+@pytest.mark.parametrize('finger', [1, 2, 3])
+def test_a_finger_tip_goes_where_it_is_sent_and_the_other_joints_stay(finger):
+    hand, own, others = bent_hand(finger, 'jog')
+    for step in ([-0.005, 0.0, 0.0], [0.005, 0.0, -0.005], [0.0, 0.0, 0.005]):
+        before, q = tip_of(finger, hand.q), hand.q.copy()
+        step_tip(hand, step)
+        hand.run(400)
+        np.testing.assert_allclose(tip_of(finger, hand.q) - before, step, rtol=0, atol=1e-8)
+        np.testing.assert_allclose(hand.q[others], q[others], rtol=0, atol=1e-8)
+        assert np.abs(hand.q[own] - q[own]).max() > 0.01
+    with pytest.raises(OutOfReachError):  # sideways
+        step_tip(hand, [0.0, 0.005, 0.0])
+
+
+def test_a_stretched_finger_can_be_bent_by_its_tip():
+    """There its Jacobian has no column along the finger."""
+    hand = ClosedLoop('hand', start=np.zeros(13))
+    hand.go('jog', 0.1)
+    before = tip_of(3, hand.q)
+    step_tip(hand, [-0.01, 0.0, 0.0])
+    hand.run(600)
+    moved = tip_of(3, hand.q) - before
+    np.testing.assert_allclose(moved, [-0.01, 0.0, 0.0], rtol=0, atol=1e-8)
+    with pytest.raises(OutOfReachError):
+        step_tip(hand, [0.02, 0.0, 0.0])
+
+
+def test_a_finger_tip_is_a_spring_and_the_other_joints_stay():
+    """A push within the finger's plane; at rest, what the equation says."""
+    hand, _, others = bent_hand(2, 'impedance')
+    before, q, force = tip_of(2, hand.q), hand.q.copy(), np.array([0.3, 0.0, 0.2])
+
+    def push():
+        R = hand.world.data.body('finger23').xmat.reshape(3, 3)
+        local = R.T @ force
+        hand.world.push('finger23', np.concatenate([local, np.cross([0.01, 0.0, 0.0], local)]))
+
+    pushed = hand.run(3000, push)['position']
+    moved = tip_of(2, hand.q) - before
+    np.testing.assert_allclose(moved, force / 100.0, rtol=0, atol=1e-6)
+    assert np.abs(pushed[:, others] - q[others]).max() < 5e-3
+    np.testing.assert_allclose(hand.q[others], q[others], rtol=0, atol=1e-6)
+    hand.world.clear_push('finger23')
+    hand.run(1000)
+    step_tip(hand, [-0.003, 0.0, -0.003])
+    hand.run(4000)
+    moved = tip_of(2, hand.q) - before
+    np.testing.assert_allclose(moved, [-0.003, 0.0, -0.003], rtol=0, atol=1e-6)
+    np.testing.assert_allclose(hand.q[others], q[others], rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize(('changes', 'said'), [
+    ({'modes.jog.held_link': 'fist'}, 'fist.*finger11'),
+    ({'modes.jog.held_link': 'finger33'}, "modes.jog: held_link = 'finger33' holds the end"),
+    ({'modes.impedance.inertia': [1.0] * 6}, 'modes.impedance: inertia is given beside held_link'),
+])  # fmt: skip
+def test_a_link_that_cannot_be_held_is_refused(changes, said):
+    with pytest.raises(IcirError, match=said):
+        ClosedLoop('hand', start=np.zeros(13), changes=changes)
 
 
 def touching(world):

@@ -66,6 +66,46 @@ def mobility(M: np.ndarray, J: np.ndarray) -> np.ndarray:
 
 
 @kernel
+def _moves(J: np.ndarray, first: int, i: int) -> bool:
+    """Return whether a joint moves the tool, and is none of those before the first."""
+    total = 0.0
+    for k in range(6):
+        total += abs(J[k, i])
+    return i >= first and total > 0.0
+
+
+@kernel
+def mobility_beyond(M: np.ndarray, J: np.ndarray, first: int) -> np.ndarray:
+    """Return the `mobility` (6, 6) of the joints from the first on; the others do not move."""
+    M_free, J_free = M.copy(), J.copy()
+    for i in range(M.shape[0]):
+        if not _moves(J, first, i):
+            for k in range(6):
+                J_free[k, i] = 0.0
+            for j in range(M.shape[0]):
+                M_free[i, j] = M_free[j, i] = 0.0
+            M_free[i, i] = 1.0
+    return mobility(M_free, J_free)
+
+
+@kernel
+def hold(J: np.ndarray, first: int, held: np.ndarray, free: np.ndarray) -> np.ndarray:
+    """Return accelerations (n,): the free ones where a joint moves the tool, else the held ones.
+
+    Args:
+        J: (6, n) Jacobian of the tool.
+        first: Joints before it are held.
+        held: (n,) accelerations.
+        free: (n,) accelerations.
+    """
+    ddq = held.copy()
+    for i in range(held.shape[0]):
+        if _moves(J, first, i):
+            ddq[i] = free[i]
+    return ddq
+
+
+@kernel
 def resolve(
     M: np.ndarray,
     J: np.ndarray,

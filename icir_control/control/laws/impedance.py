@@ -7,7 +7,9 @@ import numpy as np
 from icir_control.compiled import kernel
 from icir_control.control.kernels.linear import solve, symmetric_eigen
 from icir_control.control.kernels.task_space import (
+    hold,
     mobility,
+    mobility_beyond,
     pose_error,
     relative_rotation,
     resolve,
@@ -26,11 +28,16 @@ from icir_control.control.motion import (
     STOP_TIME,
     plan_pose_motion,
 )
+from icir_control.control.position_first import (
+    HELD_LINK,
+    joints_beyond,
+    plan_position_motion,
+)
 from icir_control.errors import ConfigurationError
 from icir_control.parameter import FloatArray, parameter
 from icir_control.scratch import scratch_matrix
 from icir_control.spatial import SE3
-from icir_control.trajectory import SE3Trajectory
+from icir_control.trajectory import JointTrajectory, SE3Trajectory, stop
 
 SLOWEST_MODE = 0.1
 """[rad/s] Below it, where the arm can hardly move, a mode is damped as if it were this fast."""
@@ -99,6 +106,7 @@ class Impedance(Law):
         length=6,
         may_be_empty=True,
     )
+    held_link: str = HELD_LINK
     axes: str = parameter('base', '', 'whose axes they are', choices=('base', 'tool'))
     stop_time: float = STOP_TIME
     duration: float = DURATION
@@ -111,7 +119,9 @@ class Impedance(Law):
         """Check the damping, and bring into numbers what may be left out.
 
         Raises:
-            ConfigurationError: Neither 6 nor 36 numbers, or a matrix that would feed energy in.
+            UnknownNameError: A held link that the arm lacks.
+            ConfigurationError: Neither 6 nor 36 numbers, or a matrix that would feed energy in; a
+                held link that holds the tool, or one beside an inertia.
         """
         given = self.damping
         if len(given) not in (0, 6, 36):
@@ -124,6 +134,10 @@ class Impedance(Law):
                 f'damping = {given.tolist()} would feed energy in; expected a matrix '
                 'with a symmetric part that has no negative eigenvalue'
             )
+        if self.held_link and len(self.inertia):
+            raise ConfigurationError('inertia is given beside held_link; expected one of them')
+        self._joints = joints_beyond(self.arm, self.held_link)
+        self.holds_joints, self.first_joint = self.held_link != '', int(self._joints[0])
         self.has_damping = len(given) > 0
         self.damping_matrix = np.ascontiguousarray(D)
         self.mode_damping_ratio = 0.0 if self.has_damping else self.damping_ratio
@@ -134,11 +148,17 @@ class Impedance(Law):
 
     def plan(self, start: Start) -> Plan:
         """Rest where the arm is, or where its motion has come to rest."""
+        if self.held_link:
+            halt = stop(start.q, start.v, self.stop_time)
+            return Plan(JointTrajectory(start.time, self.stop_time, halt), self.stop_time)
         path = SE3Trajectory.to_stop(start.time, self.stop_time, start.pose, start.twist)
         return Plan(path, self.stop_time)
 
     def plan_pose(self, start: Start, goal: SE3) -> Plan:
         """Move the rest pose; the arm follows as softly as it is set."""
+        if self.held_link:
+            how = self.duration, self.profile, self._joints
+            return plan_position_motion(self.arm, start, goal, *how, leans=True)
         return plan_pose_motion(
             self.arm,
             start,
@@ -158,6 +178,9 @@ class Impedance(Law):
         Lambda_d (a - a_r) = K e + D (nu_r - nu) + f_r + f_measured, D = 2 zeta sqrt(K Lambda_d),
         and f = -f_measured takes back what the hand does to the joints (Hogan 1985). Without a
         measured wrench it would be a wrong inertia's stiffness.
+
+        Joints that are held have the joint PD; f at rest is in their torque, too, so that a push
+        does not move them.
         """
         # Twists and wrenches in the axes of the stiffness.
         axes = self.base_pose if self.in_base_axes else tick.pose
@@ -181,7 +204,11 @@ class Impedance(Law):
             for i in range(6):
                 wrench[i] = -tick.measured_wrench[i]
         else:
-            inverse = in_axes(R_tool_axes, mobility(tick.M, tick.jacobian))
+            if self.holds_joints:
+                shown = mobility_beyond(tick.M, tick.jacobian, self.first_joint)
+            else:
+                shown = mobility(tick.M, tick.jacobian)
+            inverse = in_axes(R_tool_axes, shown)
             if self.has_damping:
                 f += damping_wrench(self.damping_matrix, inverse, e_rate, tick.period)
             f += mode_damping(
@@ -191,6 +218,11 @@ class Impedance(Law):
             for i in range(6):
                 wrench[i] = f[i]
         posture = -REST_RATE * tick.v
+        if self.holds_joints:
+            q_error = tick.position_reference - tick.q
+            held = tick.joint_kp * q_error
+            held += tick.joint_kd * (tick.velocity_reference - tick.v)
+            return hold(tick.jacobian, self.first_joint, held, posture)
         if tick.on_joint_path:
             posture = GUIDE_RATE * GUIDE_RATE * (tick.position_reference - tick.q)
             posture += 2.0 * GUIDE_RATE * (tick.velocity_reference - tick.v)

@@ -16,7 +16,11 @@ from icir_control.control.motion import (
     plan_joint_motion,
     plan_pose_motion,
 )
-from icir_control.control.position_first import position_first
+from icir_control.control.position_first import (
+    HELD_LINK,
+    joints_beyond,
+    plan_position_motion,
+)
 from icir_control.errors import (
     ConfigurationError,
     PositionLimitError,
@@ -56,6 +60,7 @@ class Task(Law):
         may_be_empty=True,
     )
     posture_rate: float = parameter(1.0, '1/s', 'how fast', lower=0.0, upper=20.0)
+    held_link: str = HELD_LINK
     duration: float = DURATION
     profile: str = PROFILE
     path: str = PATH
@@ -63,12 +68,14 @@ class Task(Law):
     singularity_damping: float = SINGULARITY_DAMPING
 
     def __post_init__(self) -> None:
-        """Check the posture.
+        """Check posture and held link.
 
         Raises:
-            ConfigurationError: A posture outside the joint limits, or for an arm without a null
-                space.
+            UnknownNameError: A link that the arm lacks.
+            ConfigurationError: A link beyond which no joint moves the tool; a posture outside the
+                joint limits, or for an arm without a null space.
         """
+        self._joints = joints_beyond(self.arm, self.held_link)
         posture = np.radians(self.posture_deg)
         if len(posture) and self.arm.nv <= 6:
             raise ConfigurationError(
@@ -92,11 +99,13 @@ class Task(Law):
     def plan(self, start: Start) -> Plan:
         """Go by the translation; without one come to rest, also at a singularity."""
         way = self.arm.T_world_base.rotation @ self.translation
-        try:
-            return self.plan_pose(start, SE3(start.pose.rotation, start.pose.translation + way))
-        except SingularityError:
-            if way.any():
-                raise
+        if way.any() or not self.held_link:
+            try:
+                goal = SE3(start.pose.rotation, start.pose.translation + way)
+                return self.plan_pose(start, goal)
+            except SingularityError:
+                if way.any():
+                    raise
         halt = stop(start.q, start.v, self.duration)
         return Plan(JointTrajectory(start.time, self.duration, halt), self.duration)
 
@@ -107,13 +116,15 @@ class Task(Law):
     def plan_pose(self, start: Start, goal: SE3) -> Plan:
         """Go to a pose; with fewer than six joints to its position where no more is possible."""
         arm, how = self.arm, (self.duration, self.profile)
-        try:
-            return plan_pose_motion(arm, start, goal, *how, self.following, self.path)
-        except RefusedError:
-            if arm.nv >= 6:
-                raise
-        plan = plan_joint_motion(arm, start, position_first(arm, goal, start.q), *how)
-        note = f'{arm.nv} joints bring the tool to the position, and turn it as far as they can'
+        if not self.held_link:
+            try:
+                return plan_pose_motion(arm, start, goal, *how, self.following, self.path)
+            except RefusedError:
+                if arm.nv >= 6:
+                    raise
+        plan = plan_position_motion(arm, start, goal, *how, self._joints)
+        joints = len(self._joints)
+        note = f'{joints} joints bring the tool to the position, and turn it as far as they can'
         return replace(plan, note='; '.join(filter(None, [note, plan.note])))
 
     @compiled
