@@ -24,7 +24,6 @@ from icir_control.spatial import log3
 from icir_control.trajectory import JointTrajectory, SE3Trajectory
 
 _RANK = 1e-8  # least eigenvalue of a stiffness of the joints that counts, relative to the largest
-_REST = 1e-10  # rad/s or m/s
 
 
 def replay(states: TimeSeries, controller: Controller) -> TimeSeries:
@@ -146,7 +145,9 @@ def run_metrics(
     """
     replayed = np.abs(series['torque'][:-1] - series['effort'][1:]).max()
     differences = [
-        command_difference(part, config, world) for part in parts.values() if _is_free_motion(part)
+        command_difference(part, config, world)
+        for before, part in zip([None, *parts.values()], parts.values(), strict=False)
+        if _is_free_motion(part, before)
     ]
     published, reference = run.published_reference, np.nan
     if len(published):
@@ -195,12 +196,15 @@ def command_difference(part: Part, config: ControllerConfig, world: World) -> fl
     return float(np.abs(torque[:-1] - rows['effort'][1:]).max())
 
 
-def _is_free_motion(part: Part) -> bool:
-    """Return whether a posture is gone to from rest, and nothing but the motors acts."""
+def _is_free_motion(part: Part, before: Part | None) -> bool:
+    """Return whether a posture is gone to from rest, and nothing but the motors acts.
+
+    An arm that was pushed may move on until a mode that tracks has stopped it.
+    """
     if not isinstance(part.law, Joint) or part.phase.touches:
         return False
-    starts_at_rest = not part.has_run() or np.abs(part.rows['velocity'][0]).max() < _REST
-    return bool(starts_at_rest and not part.law.arm.model.joint_friction.any())
+    was_pushed = before is not None and before.phase.pushes and not before.law.TRACKS
+    return not (was_pushed or part.law.arm.model.joint_friction.any())
 
 
 def _with_references(part: TimeSeries, law: Law) -> tuple[TimeSeries, float]:
