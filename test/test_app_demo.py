@@ -270,6 +270,35 @@ def test_it_ends_with_a_film_and_a_report_of_the_run(run):
     assert sum(1 for _ in frames) / 15.0 == pytest.approx(states.time[-1], abs=0.2)
 
 
+DATA = Path(__file__).resolve().parent / 'data'
+
+
+@pytest.mark.long
+def test_an_arm_of_which_nothing_is_known_runs_what_it_can(tmp_path):
+    """Three joints, one of which slides; the film and the page are of that arm."""
+    scara = ('--model', str(DATA / 'scara.urdf'), '--params-file', str(DATA / 'scara.yaml'))
+    done, report, folder = run_demo(tmp_path, COMMAND, *scara)
+    assert report['passed'] is True
+    assert report['acceptance'] == {}
+    assert set(report['modes']) == {'gravity', 'raise', 'home', 'spring', 'step', 'float', 'hold'}
+    assert report['notes'].keys() == {'far'}
+    assert 'left out: the goal is out of reach' in done.stdout
+    assert report['run']['lost_states'] == 0
+    assert report['run']['command_difference_nm'] < 1e-6
+    assert report['modes']['home']['peak_joint_error_m'] < 20e-6
+    assert {path.name for path in folder.glob('*.png')} == {*PLOTS}
+    assert 'elbow' in (folder / 'run.html').read_text()
+    if 'no film: no picture can be drawn' not in done.stdout:
+        assert (folder / 'run.mp4').stat().st_size > 10_000
+
+
+def test_promises_are_not_measured_on_another_arm(ros_graph):
+    demo = ros_graph.run([*COMMAND, '--robot', 'gen3_7dof', '--acceptance', 'short'])
+    assert demo.wait(30.0) == 2
+    assert 'measured on gen3_6dof as it ships' in demo.output
+    assert 'Traceback' not in demo.output
+
+
 WITH_BARS = {'TERM': 'xterm'}
 
 

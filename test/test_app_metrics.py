@@ -254,31 +254,36 @@ def test_the_table_names_unit_value_and_verdict():
         'home': [Metric('peak_joint_error', 12e-6, 'rad', 20e-6)],
         'float': [Metric('displacement', 0.3, 'm', 0.25, 0.015)],
         'observer': [Metric('mass_ratio', 12.0, lower=25.0)],
+        'close': [Metric('drift', 0.5, 'rad')],
     }
+    notes = {'close': 'the arm touches itself', 'down': 'left out: out of reach'}
     console = Console(width=100, no_color=True)
     with console.capture() as shown:
-        console.print(table_of(metrics, 'mode'))
+        console.print(table_of(metrics, 'mode', notes))
     lines = [' '.join(line.split()) for line in shown.get().splitlines()]
     assert 'home peak joint error 12 urad <= 20 urad ok' in lines
     assert 'float displacement 300 mm 15 to 250 mm OUT' in lines
     assert 'observer mass ratio 12 >= 25 OUT' in lines
+    assert lines[lines.index('close the arm touches itself') + 1] == 'drift 500 mrad'
+    assert 'down left out: out of reach' in lines
 
 
 def test_the_report_says_what_could_not_be_measured(tmp_path, run):
     path = tmp_path / 'deep' / 'report.json'
     modes = {'home': [Metric('ran', np.nan, upper=1.0, lower=1.0)]}
-    write_report(path, modes, [Metric('lost_states', 0.0, upper=0.0)], {}, run)
+    write_report(path, modes, [Metric('lost_states', 0.0, upper=0.0)], {}, run, {'down': 'why'})
     report = json.loads(path.read_text())
     assert report['passed'] is False
     assert report['modes'] == {'home': {'ran': None}}
     assert report['acceptance'] == {}
+    assert report['notes'] == {'down': 'why'}
     assert report['steps'] == 6200
 
 
 def test_a_promise_that_is_not_kept_fails_the_report(tmp_path, run):
     path = tmp_path / 'report.json'
     ratio = Metric('mass_ratio', 12.0, lower=25.0)
-    write_report(path, {}, [], {'observer down': [ratio]}, run)
+    write_report(path, {}, [], {'observer down': [ratio]}, run, {})
     report = json.loads(path.read_text())
     assert report['passed'] is False
     assert report['acceptance'] == {'observer_down': {'mass_ratio': 12.0}}

@@ -1,14 +1,17 @@
 """The command line `icir_control`."""
 
 import sys
+from collections.abc import Callable
 from enum import StrEnum
+from functools import wraps
+from inspect import Signature, signature
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from icir_control.app.robot import DEFAULT_ROBOT, RobotFiles, robot_names
-from icir_control.errors import IcirError
+from icir_control.errors import ConfigurationError, IcirError
 
 REFUSED = 2
 INTERRUPTED = 130
@@ -52,8 +55,7 @@ def options(
     """Serve the options of the program itself."""
 
 
-@app.command()
-def sim(
+def _robot(
     robot: Annotated[
         str, typer.Option(help=f'Robot that ships with the package: {", ".join(robot_names())}.')
     ] = DEFAULT_ROBOT,
@@ -77,15 +79,51 @@ def sim(
         float | None,
         _of_file('Effort limit of joints to which the URDF gives none, or 0 [N m or N].'),
     ] = None,
+    repair: Annotated[
+        bool,
+        typer.Option('--repair', help='Replace an inertia that no body has by the nearest one.'),
+    ] = False,
+) -> RobotFiles:
+    """Choose an arm by options."""
+    return RobotFiles.of(
+        robot,
+        model=model,
+        params_file=params_file,
+        package_dirs=package_dir or (),
+        base_frame=base_frame,
+        end_effector_frame=end_effector_frame,
+        locked_joints=lock,
+        default_effort=default_effort,
+        repair=repair or None,
+    )
+
+
+def with_robot(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options of `_robot`, and the arm that they choose as `robot`."""
+    own = dict(signature(command).parameters)
+    del own['robot']
+    chosen = signature(_robot).parameters
+
+    @wraps(command)
+    def run(**given: Any) -> None:
+        robot = _robot(**{name: given.pop(name) for name in chosen})
+        command(robot=robot, **given)
+
+    parameters = [*chosen.values(), *own.values()]
+    run.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {one.name: one.annotation for one in parameters}
+    return run
+
+
+@app.command()
+@with_robot
+def sim(
+    robot: RobotFiles,
     viewer: Annotated[
         Viewer | None,
         _of_file("MuJoCo's window; a page in the browser; the first that there can be."),
     ] = None,
     panel_host: Annotated[str, PANEL_HOST] = '127.0.0.1',
-    repair: Annotated[
-        bool,
-        typer.Option('--repair', help='Replace an inertia that no body has by the nearest one.'),
-    ] = False,
     real_time_factor: Annotated[
         float | None, _of_file('Simulated seconds per second; 0: as fast as possible.')
     ] = None,
@@ -110,17 +148,7 @@ def sim(
     from icir_control.app.sim import simulate
 
     simulate(
-        RobotFiles.of(
-            robot,
-            model=model,
-            params_file=params_file,
-            package_dirs=package_dir or (),
-            base_frame=base_frame,
-            end_effector_frame=end_effector_frame,
-            locked_joints=lock,
-            default_effort=default_effort,
-            repair=repair or None,
-        ),
+        robot,
         viewer=viewer.value if viewer else None,
         panel_host=panel_host,
         real_time_factor=real_time_factor,
@@ -225,7 +253,9 @@ def replay_command(
 
 
 @app.command()
+@with_robot
 def demo(
+    robot: RobotFiles,
     output: Annotated[
         Path, typer.Option(help='Folder for recording, film, report and plots.')
     ] = Path('results'),
@@ -236,7 +266,7 @@ def demo(
         Acceptance | None,
         typer.Option(
             help='How much of what the control laws promise is measured: half a minute, or three.',
-            show_default='short; none without the compiler',
+            show_default='short; none without the compiler, or for another arm',
         ),
     ] = None,
 ) -> None:
@@ -249,9 +279,16 @@ def demo(
     from icir_control.app.promises import AMOUNTS
     from icir_control.compiled import JIT_DISABLED
 
+    is_default = robot == RobotFiles.of()
     if acceptance is None:
-        acceptance = Acceptance.NONE if JIT_DISABLED else Acceptance.SHORT
-    if not run_demo(output, report, AMOUNTS[acceptance.value]):
+        acceptance = Acceptance.SHORT if is_default and not JIT_DISABLED else Acceptance.NONE
+    amount = AMOUNTS[acceptance.value]
+    if amount is not None and not is_default:
+        raise ConfigurationError(
+            f'--acceptance {acceptance}: what the control laws promise is measured on '
+            f'{DEFAULT_ROBOT} as it ships; expected none for another arm or parameter file'
+        )
+    if not run_demo(robot, output, report, amount):
         raise typer.Exit(1)
 
 

@@ -142,6 +142,11 @@ class Metric:
         return f'{self.name}_{unit}' if unit else self.name
 
     @property
+    def has_bounds(self) -> bool:
+        """Whether there is a bound beside that a size is not below 0."""
+        return self.lower > 0.0 or self.upper < math.inf
+
+    @property
     def passed(self) -> bool:
         """Whether the value is within its bounds."""
         return bool(self.lower <= self.value <= self.upper)

@@ -2,38 +2,39 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
-from icir_control.app.closed_loop import ClosedLoop, model_of, shipped
+from icir_control.app.closed_loop import ClosedLoop
 from icir_control.app.demo.metrics import phase_metrics, replay, run_metrics, split
-from icir_control.app.demo.plan import CONTROLLER_CHANGES, PHASES, schedule_of
+from icir_control.app.demo.plan import CONTROLLER_CHANGES, PHASES, Plan
 from icir_control.app.demo.plots import write_plots
+from icir_control.app.demo.rehearsal import rehearsed
 from icir_control.app.demo.report import table_of, write_report
 from icir_control.app.demo.run import record_run
 from icir_control.app.measurement import Metric, have_passed
 from icir_control.app.output import writing
 from icir_control.app.promises import Amount, measured, promises
 from icir_control.app.recording import film_of, report_on
-from icir_control.app.robot import DEFAULT_ROBOT, RobotFiles
-from icir_control.collision import load_collision_shapes
-from icir_control.control import Controller, ControllerConfig, replaced
+from icir_control.app.robot import RobotFiles
+from icir_control.control import Controller
 from icir_control.errors import IcirError
 from icir_control.nodes.process.stop_request import StopRequest
 
 _STARTING = 'starting (compiles the first time)'
 
 
-def run_demo(output: Path, report: Path | None, amount: Amount | None) -> bool:
+def run_demo(robot: RobotFiles, output: Path, report: Path | None, amount: Amount | None) -> bool:
     """Run every mode once and measure; then measure what the control laws promise.
 
     Args:
+        robot: The arm.
         output: Folder for the recording, its film and report, and the plots.
         report: File for the metrics as JSON; None for no such file.
-        amount: How much of the promises is measured; None leaves them out.
+        amount: How much of the promises, which are of the default robot, is measured; None leaves
+            them out.
 
     Returns:
         Whether every metric is within its bounds.
@@ -46,24 +47,23 @@ def run_demo(output: Path, report: Path | None, amount: Amount | None) -> bool:
     with writing(output):  # now, so that it does not fail after the run
         output.mkdir(parents=True, exist_ok=True)
     recording = output / 'run.mcap'
-    urdf, parameters = shipped(DEFAULT_ROBOT)
-    model = model_of(urdf)
-    config = ControllerConfig.from_parameters(
-        replaced(parameters, {**CONTROLLER_CHANGES, 'schedule': schedule_of(PHASES)}),
-        model,
-        partial(load_collision_shapes, urdf),
-    )
-    with _progress(console) as show_time:
-        run = record_run(RobotFiles.of(), PHASES, config.arm, recording, show_time)
+    with console.status('rehearsing (compiles the first time)'), _interruptible():
+        if robot == RobotFiles.of():
+            plan = Plan(PHASES, CONTROLLER_CHANGES)
+        else:
+            plan = rehearsed(ClosedLoop(robot))
+        loop = ClosedLoop(robot, changes=plan.parameters)
+    with _progress(console, plan) as show_time:
+        run = record_run(robot, plan, loop.tool, recording, show_time)
     with console.status('measuring and drawing'):
-        series = replay(run.states, Controller(model, config))
-        parts = split(series, PHASES, config)
+        config = loop.controller.config
+        series = replay(run.states, Controller(loop.model, config))
+        parts = split(series, plan.phases, config)
         modes = {mode: phase_metrics(part) for mode, part in parts.items()}
-        world = ClosedLoop().world
-        whole = run_metrics(run, series, parts, config, world)
+        whole = run_metrics(run, series, parts, config, loop.world)
         with writing(output):
             files = write_plots(output, [*parts.values()], modes)
-    console.print(table_of({**modes, 'run': whole}, 'mode'))
+    console.print(table_of({**modes, 'run': whole}, 'mode', plan.notes))
     console.print(
         f'\n{run.steps} steps of {run.period * 1e3:g} ms, two processes over ROS 2'
         f' topics, {run.real_time_factor:.1f} times real time\n',
@@ -74,7 +74,7 @@ def run_demo(output: Path, report: Path | None, amount: Amount | None) -> bool:
         console.print(table_of(promised, 'promise'))
         console.print('\nin one process, with the same laws on the same arm\n')
     if report is not None:
-        write_report(report, modes, whole, promised, run)
+        write_report(report, modes, whole, promised, run, plan.notes)
         files.append(report)
     files += [recording, *_show(console, recording)]
     console.print('written:')
@@ -111,24 +111,35 @@ def _measure_promises(console: Console, amount: Amount) -> dict[str, list[Metric
     """
     metrics = {}
     columns = (TextColumn('{task.description:<18}'), BarColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=console) as progress, StopRequest() as stop:
+    with Progress(*columns, console=console) as progress, _interruptible():
         everything = promises(amount)
         task = progress.add_task('', total=len(everything))
         for name, promise in everything.items():
             progress.update(task, description=name)
-            try:
-                metrics[name] = list(measured(promise))
-            except (ImportError, RuntimeError) as error:
-                # A compiler or an extension module can turn the interruption into these.
-                if stop.has_interrupted:
-                    raise KeyboardInterrupt from error
-                raise
+            metrics[name] = list(measured(promise))
             progress.advance(task)
     return metrics
 
 
 @contextmanager
-def _progress(console: Console) -> Iterator[Callable[[float], None]]:
+def _interruptible() -> Iterator[None]:
+    """Let a signal end what is compiled and computed.
+
+    Raises:
+        KeyboardInterrupt: A signal asked for the end.
+    """
+    with StopRequest() as stop:
+        try:
+            yield
+        except (ImportError, RuntimeError) as error:
+            # A compiler or an extension module can turn the interruption into these.
+            if stop.has_interrupted:
+                raise KeyboardInterrupt from error
+            raise
+
+
+@contextmanager
+def _progress(console: Console, plan: Plan) -> Iterator[Callable[[float], None]]:
     """Show how far the run is; the context's function takes the simulation time [s]."""
     columns = (
         TextColumn('{task.description:<10}'),
@@ -138,11 +149,11 @@ def _progress(console: Console) -> Iterator[Callable[[float], None]]:
         TimeElapsedColumn(),
     )
     with Progress(*columns, console=console) as progress:
-        task = progress.add_task(_STARTING, total=PHASES[-1].end)
+        task = progress.add_task(_STARTING, total=plan.end)
 
         def show_time(time: float) -> None:
-            running = [phase.mode for phase in PHASES if phase.start <= time]
+            running = [phase.mode for phase in plan.phases if phase.start <= time]
             words = running[-1] if time > 0.0 else _STARTING
-            progress.update(task, completed=min(time, PHASES[-1].end), description=words)
+            progress.update(task, completed=min(time, plan.end), description=words)
 
         yield show_time

@@ -16,11 +16,14 @@ import numpy as np
 
 from icir_control.app.demo.plan import Phase
 from icir_control.app.demo.run import Run
-from icir_control.app.measurement import Metric, TimeSeries, angle_between
+from icir_control.app.measurement import Array, Metric, TimeSeries, angle_between
 from icir_control.control import Controller, ControllerConfig, Law, Start
 from icir_control.control.laws import Joint
 from icir_control.simulation import Plant, World
+from icir_control.spatial import log3
 from icir_control.trajectory import JointTrajectory, SE3Trajectory
+
+_RANK = 1e-8  # least eigenvalue of a stiffness of the joints that counts, relative to the largest
 
 
 def replay(states: TimeSeries, controller: Controller) -> TimeSeries:
@@ -71,12 +74,14 @@ class Part:
             `position_error` (n,) [m] and `rotation_error` (n,) [rad] between the end effector and
             its reference, and `at_rest` (n,), whether the reference has come to its end.
         run: All rows of the run.
+        duration: Of that path [s].
     """
 
     phase: Phase
     law: Any
     rows: TimeSeries
     run: TimeSeries
+    duration: float
 
     def has_run(self) -> bool:
         """Return whether the mode ran all the time."""
@@ -98,10 +103,10 @@ def split(
         law = config.modes[phase.mode].law
         rows = series.between(phase.start, phase.end)
         if len(rows) and (rows['mode'] == phase.mode).all():
-            rows = _with_references(rows, law)
+            rows, duration = _with_references(rows, law)
         else:
-            rows = rows.take(slice(0))
-        parts[phase.mode] = Part(phase, law, rows, series)
+            rows, duration = rows.take(slice(0)), np.nan
+        parts[phase.mode] = Part(phase, law, rows, series, duration)
     return parts
 
 
@@ -112,7 +117,10 @@ def phase_metrics(part: Part) -> list[Metric]:
     law = part.law
     metrics = [metric for name in law.METRICS for metric in _MEASURES[name](part)]
     share = np.abs(part.rows['torque_unsaturated']) / law.arm.model.effort_limit
-    return [*metrics, Metric('peak_torque_fraction', float(share.max()), upper=1.0)]
+    metrics.append(Metric('peak_torque_fraction', float(share.max()), upper=1.0))
+    if part.phase.touches:
+        return [Metric(metric.name, metric.value, metric.unit) for metric in metrics]
+    return metrics
 
 
 def run_metrics(
@@ -126,7 +134,7 @@ def run_metrics(
 
     `replay_difference` shows that the run's commands are those of the same code. That they are
     those of its equation shows `command_difference`: for the modes that go to a posture, with
-    MuJoCo's dynamics.
+    MuJoCo's dynamics. It is left out where no such mode runs freely.
 
     Args:
         run: The run.
@@ -138,27 +146,30 @@ def run_metrics(
     replayed = np.abs(series['torque'][:-1] - series['effort'][1:]).max()
     differences = [
         command_difference(part, config, world)
-        for part in parts.values()
-        if isinstance(part.law, Joint) and not _is_lengthened(part)
+        for before, part in zip([None, *parts.values()], parts.values(), strict=False)
+        if _is_free_motion(part, before)
     ]
     published, reference = run.published_reference, np.nan
     if len(published):
         rows = np.searchsorted(series.time, published.time)
         offset = series['translation_reference'][rows] - published['translation']
         reference = np.linalg.norm(offset, axis=1).max()
-    return [
+    metrics = [
         Metric('lost_states', run.lost, upper=0.0),
         Metric('replay_difference', float(replayed), 'N m', 1e-9),
-        Metric('command_difference', max(differences, default=np.nan), 'N m', 1e-6),
-        Metric('reference_difference', float(reference), 'm', 1e-9),
     ]
+    if differences:
+        greatest = float(np.max(differences))
+        metrics.append(Metric('command_difference', greatest, 'N m', 1e-6))
+    return [*metrics, Metric('reference_difference', float(reference), 'm', 1e-9)]
 
 
 def command_difference(part: Part, config: ControllerConfig, world: World) -> float:
     """Return how far the commands of a motion to a posture are from its equation at most [N m].
 
-    tau = M (a_r + kp (q_r - q) + kd (v_r - v)) + nle, where v_r and a_r are differences of a cubic
-    from where the arm was. M and nle are MuJoCo's, the cubic is written here once more.
+    tau = M (a_r + kp (q_r - q) + kd (v_r - v)) + nle, where v_r and a_r are differences of the
+    path from where the arm was. M and nle are MuJoCo's, the path is written here once more. A
+    joint's viscous damping D acts at the end of a step: M is M + h D, and nle has D v.
 
     Args:
         part: In which a law `joint` ran.
@@ -170,40 +181,48 @@ def command_difference(part: Part, config: ControllerConfig, world: World) -> fl
     rows, law, start = part.rows, part.law, part.rows['position'][0]
     period = float(np.min(np.diff(rows.time)))
     # A tick more at both ends, where the reference rests.
-    u = np.clip(np.arange(-1, len(rows) + 1) * period / law.duration, 0.0, 1.0)
-    path = start + np.outer(3.0 * u**2 - 2.0 * u**3, np.deg2rad(law.target_deg) - start)
+    u = np.clip(np.arange(-1, len(rows) + 1) * period / part.duration, 0.0, 1.0)
+    share = {'cubic': 3.0 * u**2 - 2.0 * u**3, 'quintic': 10.0 * u**3 - 15.0 * u**4 + 6.0 * u**5}
+    path = start + np.outer(share[law.profile], law.target - start)
     steps = np.diff(path, axis=0) / period
     kp, kd = config.joint_gains
     q, v = rows['position'], rows['velocity']
     ddq = np.diff(steps, axis=0) / period + kp * (path[1:-1] - q) + kd * (steps[:-1] - v)
+    damping = law.arm.model.joint_damping
     torque = [
-        world.mass_matrix(q_k) @ ddq_k + world.bias(q_k, v_k)
+        world.mass_matrix(q_k) @ ddq_k + damping * (v_k + period * ddq_k) + world.bias(q_k, v_k)
         for q_k, v_k, ddq_k in zip(q, v, ddq, strict=True)
     ]
     return float(np.abs(torque[:-1] - rows['effort'][1:]).max())
 
 
-def _is_lengthened(part: Part) -> bool:
-    """Return whether a motion took longer than its law says, for the sake of a limit."""
-    rows = part.rows
-    if len(rows) < 2:
-        return False  # it did not run
-    moving = len(rows) - np.count_nonzero(rows['at_rest'])
-    return bool(moving > part.law.duration / np.min(np.diff(rows.time)) + 1.0)
+def _is_free_motion(part: Part, before: Part | None) -> bool:
+    """Return whether a posture is gone to from rest, and nothing but the motors acts.
+
+    An arm that was pushed may move on until a mode that tracks has stopped it.
+    """
+    if not isinstance(part.law, Joint) or part.phase.touches:
+        return False
+    was_pushed = before is not None and before.phase.pushes and not before.law.TRACKS
+    return not (was_pushed or part.law.arm.model.joint_friction.any())
 
 
-def _with_references(part: TimeSeries, law: Law) -> TimeSeries:
-    """Add the columns that `Part.rows` promises."""
-    path = _tracked_path(part, law) if law.TRACKS else None
+def _with_references(part: TimeSeries, law: Law) -> tuple[TimeSeries, float]:
+    """Add the columns that `Part.rows` promises, and return how long the path takes [s]."""
+    paths = _tracked_paths(part, law) if law.TRACKS else ()
     at_rest = np.ones(len(part), dtype=bool)
-    if path is not None:
-        at_rest[: part.row_at(path.start_time + path.duration)] = False
-    if isinstance(path, JointTrajectory):
-        positions = np.array([path.position(time) for time in part.time])
-        part = part.with_columns({'position_reference': positions})
-    elif isinstance(path, SE3Trajectory):
+    duration = sum(path.duration for path in paths)
+    if paths:
+        at_rest[: part.row_at(paths[0].start_time + duration)] = False
+    first = paths[0] if paths else None
+    if isinstance(first, JointTrajectory):
+        starts = [path.start_time for path in paths]
+        running = np.maximum(np.searchsorted(starts, part.time, side='right') - 1, 0)
+        positions = [paths[i].position(t) for i, t in zip(running, part.time, strict=True)]
+        part = part.with_columns({'position_reference': np.array(positions)})
+    elif isinstance(first, SE3Trajectory):
         T_base_world = law.arm.T_world_base.inverse()
-        poses = [T_base_world @ path.placement(time) for time in part.time]
+        poses = [T_base_world @ first.placement(time) for time in part.time]
         part = part.with_columns(
             {
                 'rotation_reference': np.array([pose.rotation for pose in poses]),
@@ -211,20 +230,40 @@ def _with_references(part: TimeSeries, law: Law) -> TimeSeries:
             }
         )
     offset = part['translation'] - part['translation_reference']
-    return part.with_columns(
-        {
-            'position_error': np.linalg.norm(offset, axis=1),
-            'rotation_error': angle_between(part['rotation'], part['rotation_reference']),
-            'at_rest': at_rest,
-        }
-    )
+    columns = {
+        'position_error': np.linalg.norm(offset, axis=1),
+        'rotation_error': angle_between(part['rotation'], part['rotation_reference']),
+        'at_rest': at_rest,
+    }
+    return part.with_columns(columns), duration
 
 
-def _tracked_path(part: TimeSeries, law: Law) -> JointTrajectory | SE3Trajectory | None:
-    """Return the path that a law plans from the reference at the switch."""
+def _tracked_paths(part: TimeSeries, law: Law) -> tuple[Any, ...]:
+    """Return the path that a law plans from the reference at the switch, in its segments."""
     q, v = part['position_reference'][0], part['velocity_reference'][0]
     period = float(np.min(np.diff(part.time)))
-    return law.plan(Start(float(part.time[0]), q, v, *law.arm.motion(q, v), period)).path
+    plan = law.plan(Start(float(part.time[0]), q, v, *law.arm.motion(q, v), period))
+    return (plan.path, *plan.then) if plan.path else ()
+
+
+def spring_of(law: Any, q: Array) -> tuple[Array, Array, Array]:
+    """Return what a spring at the tool is to the joints.
+
+    Args:
+        law: With its `stiffness` and their `axes`.
+        q: (nv,) [rad or m].
+
+    Returns:
+        K (6, 6) in the tool's axes; J (6, nv); and (J^T K J)^-1 (nv, nv), how far a torque moves
+        the joints. Where the joints can move the tool every way, J (J^T K J)^-1 J^T is K^-1.
+    """
+    arm, K = law.arm, np.diag(law.stiffness)
+    J = arm.jacobian(q)
+    if law.axes == 'base':
+        R_tool_base = arm.placement(q).rotation.T @ arm.T_world_base.rotation
+        turn = np.kron(np.eye(2), R_tool_base)
+        K = turn @ K @ turn.T
+    return K, J, np.linalg.pinv(J.T @ K @ J, rcond=_RANK, hermitian=True)
 
 
 # --- What a law may name in `METRICS` ---------------------------------------------------------
@@ -233,24 +272,36 @@ def _tracked_path(part: TimeSeries, law: Law) -> JointTrajectory | SE3Trajectory
 def _drift(part: Part) -> Iterator[Metric]:
     """How far an arm that should stand has moved; from when its reference, if any, rests."""
     q = part.rows['position'][part.rows['at_rest']]
-    yield Metric('drift', float(np.abs(q - q[0]).max()), 'rad', 1e-6)
+    for unit, moved in _by_unit(part, q - q[0]):
+        yield Metric('drift', float(np.abs(moved).max()), unit, 1e-6)
 
 
 def _joint_error(part: Part) -> Iterator[Metric]:
-    error = part.rows['position'] - part.rows['position_reference']
-    yield Metric('peak_joint_error', float(np.abs(error).max()), 'rad', 20e-6)
-    yield Metric('rms_joint_error', float(np.sqrt(np.mean(error**2))), 'rad', 20e-6)
+    errors = part.rows['position'] - part.rows['position_reference']
+    for unit, error in _by_unit(part, errors):
+        yield Metric('peak_joint_error', float(np.abs(error).max()), unit, 20e-6)
+        yield Metric('rms_joint_error', float(np.sqrt(np.mean(error**2))), unit, 20e-6)
 
 
 def _joint_goal(part: Part) -> Iterator[Metric]:
-    final = part.rows['position'][-1] - np.deg2rad(part.law.target_deg)
-    yield Metric('final_joint_error', float(np.abs(final).max()), 'rad', 1e-4)
+    for unit, final in _by_unit(part, part.rows['position'][-1:] - part.law.target):
+        yield Metric('final_joint_error', float(np.abs(final).max()), unit, 1e-4)
+
+
+def _by_unit(part: Part, values: Array) -> Iterator[tuple[str, Array]]:
+    """Give the columns (n, ...) of the joints that turn and of those that slide, by unit."""
+    slides = part.law.arm.translates
+    for unit, joints in (('rad', ~slides), ('m', slides)):
+        if joints.any():
+            yield unit, values[:, joints]
 
 
 def _pose_error(part: Part) -> Iterator[Metric]:
     distance, turn = part.rows['position_error'], part.rows['rotation_error']
-    yield Metric('peak_position_error', float(distance.max()), 'm', 3e-6)
-    yield Metric('rms_position_error', float(np.sqrt(np.mean(distance**2))), 'm', 3e-6)
+    # Fewer than six joints follow a pose by a damped inverse.
+    bound = 3e-6 if part.law.arm.nv >= 6 else 1e-4
+    yield Metric('peak_position_error', float(distance.max()), 'm', bound)
+    yield Metric('rms_position_error', float(np.sqrt(np.mean(distance**2))), 'm', bound)
     yield Metric('peak_rotation_error', float(turn.max()), 'rad', 1e-4)
 
 
@@ -267,26 +318,35 @@ def _hand_guiding(part: Part) -> Iterator[Metric]:
     last = [run.row_at(push.end) for push in pushes]
     displacements = run['translation'][last] - run['translation'][first]
     farthest = float(np.linalg.norm(displacements, axis=1).max())
-    yield Metric('displacement', farthest, 'm', 0.25, 0.015)
-    yield Metric('rotation_error', float(part.rows['rotation_error'].max()), 'rad', 5e-3)
+    turn = float(part.rows['rotation_error'].max())
+    for name, value, unit in (
+        ('displacement', farthest, 'm'),
+        ('rotation_error', turn, 'rad'),
+    ):
+        lower, upper = part.phase.bounds.get(name, (0.0, np.inf))
+        yield Metric(name, value, unit, upper, lower)
 
 
 def _stiffness(part: Part) -> Iterator[Metric]:
-    """Where the spring has come to rest under each push, against K^-1 f."""
+    """How far the spring is from rest under each push: there is J^T (f - K x) = 0.
+
+    Dry friction may hold the joints; what it can bear of that torque does not count.
+    """
     run, law = part.run, part.law
-    stiffness = np.array(law.stiffness)[:3]
+    friction = law.arm.model.joint_friction
     errors, displacements, turns = [], [], []
     for push in part.phase.pushes:
-        first, last = run.row_at(push.start), run.row_at(push.end)
-        R_base_tool, force = run['rotation'][first], push.wrench[:3]
-        if law.axes == 'tool':
-            expected = R_base_tool @ (force / stiffness)
-        else:
-            expected = R_base_tool @ force / stiffness
+        last = run.row_at(push.end)
+        R_base_tool, R_base_reference = run['rotation'][last], run['rotation_reference'][last]
         offset = run['translation'][last] - run['translation_reference'][last]
-        errors.append(np.linalg.norm(offset - expected) / np.linalg.norm(expected))
+        turn = log3(R_base_reference.T @ R_base_tool)
+        K, J, yields = spring_of(law, run['position'][last])
+        torque = J.T @ (push.wrench - K @ np.concatenate([R_base_tool.T @ offset, turn]))
+        torque -= np.clip(torque, -friction, friction)
+        expected, missed = J @ yields @ J.T @ push.wrench, J @ yields @ torque
+        errors.append(np.linalg.norm(missed[:3]) / np.linalg.norm(expected[:3]))
+        turns.append(np.linalg.norm(missed[3:]))
         displacements.append(np.linalg.norm(offset))
-        turns.append(angle_between(run['rotation_reference'][last], run['rotation'][last]))
     yield Metric('displacement', float(np.max(displacements)), 'm', 0.25)
     yield Metric('stiffness_error', float(np.max(errors)), upper=0.05)
     yield Metric('rest_rotation_error', float(np.max(turns)), 'rad', 5e-3)

@@ -1,6 +1,7 @@
 """The plots of a run: joints, end effector, and torque against its limits."""
 
 from collections.abc import Mapping, Sequence
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,7 @@ _BOUND: dict[str, Any] = {'color': '#AA0000', 'linewidth': 1.0, 'linestyle': ':'
 _SHADE: dict[str, Any] = {'facecolor': '#EEEEEE', 'zorder': -10}
 _PUSHED: dict[str, Any] = {'facecolor': '#F6D9B0', 'alpha': 0.6, 'zorder': -9}
 _ROUND_OFF = 1e-17  # the lower edge of a logarithmic axis
+_LINE, _HANDLE = 130, 7  # characters of a legend's line, and what an entry takes beside its name
 _NEAR = 10  # control periods to either side
 
 
@@ -75,20 +77,25 @@ def _joint_tracking(figure: Figure, parts: Sequence[Part], metrics: _Metrics) ->
     """Joint positions with their reference, and the error of the modes that follow it."""
     figure.set_size_inches(_WIDTH, 6.5)
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=(3, 2))
-    run, names = parts[0].run, parts[0].law.arm.model.joint_names
-    for name, colour, position in zip(names, _COLOURS, run['position'].T, strict=False):
-        above.plot(run.time, np.rad2deg(position), color=colour, label=name)
+    run, arm = parts[0].run, parts[0].law.arm
+    scale = np.where(arm.translates, 100.0, np.rad2deg(1.0))
+    for name, colour, position in zip(
+        arm.model.joint_names, cycle(_COLOURS), (scale * run['position']).T, strict=False
+    ):
+        above.plot(run.time, position, color=colour, label=name)
     for part in filter(Part.has_run, parts):
         law, rows = part.law, part.rows
         if law.TRACKS:
-            above.plot(rows.time, np.rad2deg(rows['position_reference']), **_REFERENCE)
+            above.plot(rows.time, scale * rows['position_reference'], **_REFERENCE)
         if law.TRACKS and law.FOLLOWS == 'joints':
             error = np.abs(rows['position'] - rows['position_reference']).max(axis=1)
             below.plot(rows.time, _envelope(error), color=_COLOURS[0])
             _draw_bound(below, part, metrics, 'peak_joint_error')
-    above.set_ylabel('joint position [deg]')
-    above.yaxis.set_major_locator(MultipleLocator(45.0))
-    _error_axis(below, 'greatest joint error [rad]')
+    slides = arm.translates.any()
+    above.set_ylabel('joint position [deg, cm]' if slides else 'joint position [deg]')
+    if 90.0 < np.ptp(above.get_ylim()) < 720.0:
+        above.yaxis.set_major_locator(MultipleLocator(45.0))
+    _error_axis(below, f'greatest joint error [rad{", m" if slides else ""}]')
     _finish(figure, (above, below), parts)
 
 
@@ -118,18 +125,19 @@ def _task_tracking(figure: Figure, parts: Sequence[Part], metrics: _Metrics) -> 
 
 def _torque(figure: Figure, parts: Sequence[Part], metrics: _Metrics) -> None:
     """Applied torque of each joint between its limits."""
-    run, model = parts[0].run, parts[0].law.arm.model
-    count = len(model.joint_names)
+    run, arm = parts[0].run, parts[0].law.arm
+    count, model = arm.nv, arm.model
     figure.set_size_inches(_WIDTH, 1.3 * count + 0.8)
     panels = list(figure.subplots(count, 1, sharex=True, squeeze=False)[:, 0])
-    for axes, name, torque, limit in zip(
-        panels, model.joint_names, run['effort'].T, model.effort_limit, strict=True
+    units = np.where(arm.translates, 'N', 'N m')
+    for axes, name, unit, torque, limit in zip(
+        panels, model.joint_names, units, run['effort'].T, model.effort_limit, strict=True
     ):
         axes.plot(run.time, torque, color=_COLOURS[0], linewidth=1.0, label='applied')
         axes.axhline(limit, label='limit', **_BOUND)
         axes.axhline(-limit, **_BOUND)
         axes.set_ylim(-1.15 * limit, 1.15 * limit)
-        axes.set_ylabel(f'{name}\n[N m]')
+        axes.set_ylabel(f'{name}\n[{unit}]')
     figure.align_ylabels(panels)
     _finish(figure, panels, parts)
 
@@ -169,7 +177,12 @@ def _finish(figure: Figure, panels: Sequence[Axes], parts: Sequence[Part]) -> No
         labels += ['reference', 'bound']
     handles.append(Patch(**_PUSHED))
     labels.append('pushed')
-    figure.legend(handles, labels, loc='outside lower center', ncols=10)
+    figure.legend(handles, labels, loc='outside lower center', ncols=_columns(labels))
+
+
+def _columns(labels: Sequence[str]) -> int:
+    """Return how many entries of a legend there is room for side by side."""
+    return max(1, int(_LINE / (max(map(len, labels)) + _HANDLE)))
 
 
 def _write_above(

@@ -4,6 +4,7 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 from rich.table import Table
 from rich.text import Text
@@ -15,12 +16,15 @@ from icir_control.app.output import writing
 MetricGroups = Mapping[str, Sequence[Metric]]
 
 
-def table_of(metrics: MetricGroups, heading: str) -> Table:
+def table_of(
+    metrics: MetricGroups, heading: str, notes: Mapping[str, str] = MappingProxyType({})
+) -> Table:
     """Return the metrics, a row for each.
 
     Args:
         metrics: By what they belong to.
         heading: What that is.
+        notes: What else is to be said, by the same.
     """
     table = Table(box=None, pad_edge=False, header_style='bold')
     table.add_column(heading)
@@ -28,13 +32,21 @@ def table_of(metrics: MetricGroups, heading: str) -> Table:
     table.add_column('value', justify='right')
     table.add_column('bound', justify='right')
     table.add_column('')
-    for group, members in metrics.items():
-        for i, metric in enumerate(members):
-            mark = Text('ok', style='green') if metric.passed else Text('OUT', style='bold red')
-            name = metric.name.replace('_', ' ')
-            table.add_row(group if i == 0 else '', name, *_value_and_bound(metric), mark)
+    for group in [*metrics, *(name for name in notes if name not in metrics)]:
+        rows = [(Text(notes[group]), '', '', Text())] if group in notes else []
+        for metric in metrics.get(group, ()):
+            name = Text(metric.name.replace('_', ' '))
+            rows.append((name, *_value_and_bound(metric), _mark(metric)))
+        for i, row in enumerate(rows):
+            table.add_row(group if i == 0 else '', *row)
         table.add_section()
     return table
+
+
+def _mark(metric: Metric) -> Text:
+    if not metric.passed:
+        return Text('OUT', style='bold red')
+    return Text('ok', style='green') if metric.has_bounds else Text('')
 
 
 def write_report(
@@ -43,6 +55,7 @@ def write_report(
     run_metrics: Sequence[Metric],
     promises: MetricGroups,
     run: Run,
+    notes: Mapping[str, str],
 ) -> None:
     """Write the metrics as JSON.
 
@@ -52,6 +65,7 @@ def write_report(
         run_metrics: Those of the whole run.
         promises: By promise, with spaces; empty where they were left out.
         run: The run.
+        notes: What else is to be said of a mode.
 
     Raises:
         ConfigurationError: The file cannot be written.
@@ -63,6 +77,7 @@ def write_report(
         'steps': run.steps,
         'run': _values(run_metrics),
         'modes': {mode: _values(metrics) for mode, metrics in modes.items()},
+        'notes': dict(notes),
         'acceptance': {name: _values(metrics) for name, metrics in acceptance.items()},
         'bounds': {
             'run': _bounds(run_metrics),
@@ -92,6 +107,8 @@ def _value_and_bound(metric: Metric) -> tuple[str, str]:
     elif unit == 'rad':
         unit, scale = ('mrad', 1e-3) if metric.upper > 1e-3 else ('urad', 1e-6)
     value, lower, upper = (f'{x / scale:.3g}' for x in (metric.value, metric.lower, metric.upper))
+    if not metric.has_bounds:
+        return f'{value} {unit}'.rstrip(), ''
     if metric.lower == metric.upper:
         bound = upper
     elif math.isinf(metric.upper):

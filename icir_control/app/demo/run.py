@@ -16,7 +16,7 @@ from rclpy.node import Node
 from rclpy.publisher import Publisher
 from std_srvs.srv import SetBool
 
-from icir_control.app.demo.plan import CONTROLLER_CHANGES, Phase, Push, schedule_of
+from icir_control.app.demo.plan import Plan, Push
 from icir_control.app.measurement import TimeSeries
 from icir_control.app.output import writing
 from icir_control.app.processes import BRIDGE, CONTROLLER, Children, ros_arguments
@@ -24,7 +24,6 @@ from icir_control.app.recording.reader import Recording
 from icir_control.app.recording.recorder import Recorder, answer_of
 from icir_control.app.recording.topics import REFERENCE_POSE
 from icir_control.app.robot import RobotFiles
-from icir_control.control import Arm
 from icir_control.errors import IcirError
 from icir_control.nodes.process.discovery import DISCOVERY_RANGE, free_domain
 from icir_control.nodes.process.run import init_ros
@@ -99,8 +98,8 @@ class Run:
 
 def record_run(
     robot: RobotFiles,
-    phases: tuple[Phase, ...],
-    arm: Arm,
+    plan: Plan,
+    tool: str,
     path: Path,
     show_time: Callable[[float], None],
 ) -> Run:
@@ -111,8 +110,8 @@ def record_run(
 
     Args:
         robot: The arm, for both nodes.
-        phases: What runs when; the first one is the controller's initial mode.
-        arm: The same arm; its end effector is pushed.
+        plan: What runs when.
+        tool: The link that is pushed.
         path: MCAP file of the (last) run, made anew.
         show_time: Called again and again with the simulation time [s].
 
@@ -122,18 +121,18 @@ def record_run(
         DifferentRunsError: The phases were run again and went differently.
         KeyboardInterrupt: A signal asked for the end.
     """
-    run = _record_once(robot, phases, arm, path, show_time)
+    run = _record_once(robot, plan, tool, path, show_time)
     for _ in range(_MOST_RUNS - 1):
         if not run.lost:
             break
-        run = run.merged(_record_once(robot, phases, arm, path, show_time))
+        run = run.merged(_record_once(robot, plan, tool, path, show_time))
     return run
 
 
 def _record_once(
     robot: RobotFiles,
-    phases: tuple[Phase, ...],
-    arm: Arm,
+    plan: Plan,
+    tool: str,
     path: Path,
     show_time: Callable[[float], None],
 ) -> Run:
@@ -153,7 +152,7 @@ def _record_once(
         closing(_new_recorder(node, path)) as recorder,
     ):
         stop.defer()
-        pushes = [push for phase in phases for push in phase.pushes]
+        pushes = plan.pushes
         # With a full history the writer asks for acknowledgement at once (Fast DDS), else with
         # the next heartbeat, 3 s later.
         wrenches = node.create_publisher(
@@ -183,21 +182,21 @@ def _record_once(
         try:
             children.start(BRIDGE, 'bridge', ros_arguments(BRIDGE, robot, _BRIDGE_PARAMETERS))
             wait_until(lambda: recorder.has_state and wrenches.get_subscription_count() > 0)
-            _schedule_pushes(wrenches, pushes, arm.end_effector_frame)
+            _schedule_pushes(wrenches, pushes, tool)
             # Time stands still until the recorder has found the controller, and the controller it:
             # no state and no reference of the run is missed.
             set_paused(True)
-            changes = {**CONTROLLER_CHANGES, 'schedule': schedule_of(phases)}
-            children.start(CONTROLLER, 'controller', ros_arguments(CONTROLLER, robot, changes))
+            arguments = ros_arguments(CONTROLLER, robot, plan.parameters)
+            children.start(CONTROLLER, 'controller', arguments)
             wait_until(
                 lambda: recorder.has_parameters and node.count_publishers(REFERENCE_POSE) > 0
             )
             set_paused(False)
-            wait_until(lambda: recorder.time >= phases[-1].end)
+            wait_until(lambda: recorder.time >= plan.end)
         except IcirError as error:
             raise RunError('\n'.join([*output[-_SHOWN_LINES:], str(error)])) from error
         recorder.finish()
-    return _run_in(Recording(path), phases[-1].end)
+    return _run_in(Recording(path), plan.end)
 
 
 def _new_recorder(node: Node, path: Path) -> Recorder:

@@ -46,6 +46,11 @@ class Sequence(Law):
         except RefusedError as error:
             raise ConfigurationError(str(error)) from error
 
+    @property
+    def target(self) -> FloatArray:
+        """(nv,) the last posture [rad or m]."""
+        return np.radians(self.targets_deg[-self.arm.nv :])
+
     def plan(self, start: Start) -> Plan:
         """Go through the postures, from where the joints are."""
         return plan_waypoints(self.arm, start, self._waypoints)

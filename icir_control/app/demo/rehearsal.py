@@ -1,0 +1,224 @@
+"""A plan for an arm of which no more is known than its files: each mode is tried beforehand.
+
+The simulated arm and its controller run in one process, without ROS. They tell which modes the
+controller accepts, and how long each takes. In lockstep the run over ROS 2 then goes the same way.
+"""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+
+from icir_control.app.closed_loop import ClosedLoop
+from icir_control.app.demo.metrics import spring_of
+from icir_control.app.demo.plan import Phase, Plan, Push
+from icir_control.app.measurement import Array
+from icir_control.control.laws import Hold, Task
+from icir_control.errors import RefusedError
+
+_GRID: Final = 0.5  # s, of which all times are multiples
+_SHORTEST = 1.0  # s, of a phase
+_LONGEST_MOTION = 60.0  # s that a motion is waited for
+_LONGEST_PUSH = 5.0  # s that a spring is waited for
+_GUIDED = 1.0  # s for which an arm is guided
+_STILL = 1e-4  # m/s and rad/s of the tool
+
+_STEP = 0.01  # m, of a mode that would stand
+_TORQUE_SHARE = 0.05  # that a push takes of the torque to spare
+_SPRING_TRAVEL, _GUIDED_TRAVEL = 0.01, 0.1  # m that a push moves the tool, at most
+_LEAST_TRAVEL = 1e-3  # m
+
+
+def rehearsed(loop: ClosedLoop) -> Plan:
+    """Return a plan in which each mode runs that the controller accepts.
+
+    A mode that is refused is tried again after each of the others. Those in which a push moves the
+    arm come late, and the halt of an arm that was pushed last.
+
+    Args:
+        loop: At its start.
+    """
+    return _Rehearsal(loop).plan()
+
+
+class _Rehearsal:
+    """Modes that are tried one after the other, and what came of it."""
+
+    def __init__(self, loop: ClosedLoop) -> None:
+        self._loop, self._controller = loop, loop.controller
+        self._arm = loop.controller.config.arm
+        self._time = 0.0
+        self._touches = False
+        self._phases: list[Phase] = []
+        self._changes: dict[str, Any] = {}
+        self._notes: dict[str, str] = {}
+
+    def plan(self) -> Plan:
+        """Try the initial mode, and then the others."""
+        initial = self._controller.mode
+        law = self._law(initial)
+        forces = self._forces(law)
+        self._perform(initial, forces, self._bounds(law, forces))
+        names = [name for name in self._controller.mode_names if name != initial]
+        for rank in range(3):
+            waiting = [name for name in names if _rank(self._law(name)) == rank]
+            while accepted := next(filter(self._try, waiting), None):
+                waiting.remove(accepted)
+        return Plan(tuple(self._phases), self._changes, self._notes)
+
+    def _try(self, name: str) -> bool:
+        """Run a mode if the controller accepts it, and return whether it does."""
+        law, changes = self._law(name), {}
+        if isinstance(law, Task) and not law.translation.any() and not len(law.posture_deg):
+            changes[f'modes.{name}.translation'] = self._easy_step()
+            self._controller.update(changes)
+        forces = self._forces(law)
+        if not forces and _is_pushed(law):
+            self._notes[name] = (
+                f'left out: no push that takes {_TORQUE_SHARE:.0%} of the torque to spare would '
+                f'move the tool by {_LEAST_TRAVEL * 1e3:g} mm'
+            )
+            return False
+        bounds = self._bounds(law, forces)
+        try:
+            self._controller.select(name)
+        except RefusedError as error:
+            self._notes[name] = f'left out: {error}'
+            return False
+        self._notes.pop(name, None)
+        self._changes |= changes
+        self._perform(name, forces, bounds)
+        return True
+
+    def _perform(
+        self, name: str, forces: dict[int, float], bounds: dict[str, tuple[float, float]]
+    ) -> None:
+        """Run a mode, which the controller has entered, to its end, and push the arm."""
+        controller, start, pushes = self._controller, self._time, []
+        self._touches = False
+
+        def has_arrived() -> bool:
+            return controller.mode != name or controller.motion_left == 0.0
+
+        def is_still() -> bool:
+            return controller.mode != name or self._is_still()
+
+        self._advance(has_arrived, _LONGEST_MOTION)
+        guided = _is_guided(self._law(name))
+        for axis, force in forces.items():
+            push = Push(self._time, 0.0, axis, force)
+            self._loop.world.push(self._loop.tool, push.wrench)
+            self._advance(is_still, _GUIDED if guided else _LONGEST_PUSH, _GUIDED)
+            self._loop.world.clear_push(self._loop.tool)
+            pushes.append(Push(push.start, self._time - push.start, axis, force))
+            if not guided:  # else the arm is left to the next mode as it moves
+                self._advance(is_still, _LONGEST_PUSH)
+        if not guided:
+            self._advance(lambda: self._time - start >= _SHORTEST, _SHORTEST)
+        if controller.mode != name:
+            self._notes[name] = '; '.join(event.text for event in controller.take_events())
+        elif self._touches:
+            self._notes[name] = (
+                'the arm touches itself, the floor or a joint limit: shown without bounds'
+            )
+        controller.take_events()
+        self._phases.append(Phase(name, start, self._time, tuple(pushes), bounds, self._touches))
+
+    def _advance(
+        self, has_ended: Callable[[], bool], longest: float, shortest: float = _GRID
+    ) -> None:
+        """Let time pass by multiples of the grid until something has ended [s]."""
+        begin, loop = self._time, self._loop
+        while True:
+            self._time += _GRID
+            while loop.world.time_ns < self._time * 1e9:
+                loop.step()
+                self._touches |= loop.touches
+            self._touches |= self._is_pushed_back()
+            passed = self._time - begin
+            if passed >= longest or (passed >= shortest and has_ended()):
+                return
+
+    def _law(self, name: str) -> Any:
+        return self._controller.config.modes[name].law
+
+    def _is_pushed_back(self) -> bool:
+        """Return whether a joint is so near a limit that a mode that yields keeps it off."""
+        mode = self._controller.config.modes.get(self._controller.mode)
+        if mode is None or mode.law.TRACKS:
+            return False
+        model, q = self._arm.model, self._loop.q
+        margin = self._controller.config.values.limits.position_margin
+        room = np.minimum(q - model.lower_position_limit, model.upper_position_limit - q)
+        return bool(room.min() < margin)
+
+    def _is_still(self) -> bool:
+        twist = self._arm.jacobian(self._loop.q) @ self._loop.v
+        return bool(np.linalg.norm(twist) < _STILL)
+
+    def _easy_step(self) -> list[float]:
+        """Return the way, in base axes [m], along which the joints move the tool most easily."""
+        R_tool_world = self._arm.placement(self._loop.q).rotation.T
+        R_base_tool = (R_tool_world @ self._arm.T_world_base.rotation).T
+        directions = np.linalg.svd(R_base_tool @ self._arm.jacobian(self._loop.q)[:3])[0]
+        return [round(x, 6) for x in (_STEP * directions[:, 0]).tolist()]
+
+    def _forces(self, law: Any) -> dict[int, float]:
+        """Return the force [N] of a push along each of the tool's axes that is worth one."""
+        if not _is_pushed(law):
+            return {}
+        q = self._loop.q
+        J, weight = self._arm.jacobian(q), self._loop.world.bias(q, np.zeros_like(q))
+        spare = _TORQUE_SHARE * (self._arm.model.effort_limit - np.abs(weight))
+        force = np.min(spare / np.maximum(np.abs(J[:3]), 1e-9), axis=1)
+        guided = _is_guided(law)
+        if guided:
+            travel = np.diag(self._guiding(law))[:3]
+        else:
+            _, _, yields = spring_of(law, q)
+            travel = np.diag(J @ yields @ J.T)[:3]
+        most = _GUIDED_TRAVEL if guided else _SPRING_TRAVEL
+        force = np.minimum(force, most / np.maximum(travel, 1e-9))
+        axes = [int(np.argmax(force * travel))] if guided else range(3)
+        return {i: float(f'{force[i]:.2g}') for i in axes if force[i] * travel[i] > _LEAST_TRAVEL}
+
+    def _guiding(self, law: Any) -> Array:
+        """Return how a push moves a tool that follows a hand, (6, 6) in its own axes [m/N, ...].
+
+        Free to move every way it has J ddq = -d v + J M^-1 J^T f, and -kp e where it is not to
+        turn.
+        """
+        q = self._loop.q
+        J = self._arm.jacobian(q)
+        rates = np.full(6, max(law.damping_rate, 1.0 / _GUIDED) / _GUIDED)
+        rates[3:] = self._controller.config.task_gains[0][3:]
+        mobility = J @ np.linalg.solve(self._loop.world.mass_matrix(q), J.T)
+        return np.asarray(mobility / rates[:, None])
+
+    def _bounds(self, law: Any, forces: dict[int, float]) -> dict[str, tuple[float, float]]:
+        """Return the bounds of how far a hand moves and turns a tool that it moves freely.
+
+        The arm's inertia changes on the way. How much it turns depends on the direction so much
+        that the bound is that of the worst.
+        """
+        J = self._arm.jacobian(self._loop.q)
+        if not _is_guided(law) or np.linalg.matrix_rank(J, law.singularity_threshold) < 6:
+            return {}
+        ((axis, force),) = forces.items()
+        yields = force * self._guiding(law)
+        way = float(yields[axis, axis])
+        turn = float(np.linalg.norm(yields[3:, :3], 2))
+        return {'displacement': (0.5 * way, 2.0 * way), 'rotation_error': (0.0, 2.0 * turn)}
+
+
+def _is_guided(law: Any) -> bool:
+    return 'hand_guiding' in law.METRICS
+
+
+def _is_pushed(law: Any) -> bool:
+    return _is_guided(law) or 'stiffness' in law.METRICS
+
+
+def _rank(law: Any) -> int:
+    """Return when a mode comes: first, or where a push has moved the arm, or to halt it."""
+    return 2 if isinstance(law, Hold) else int(_is_guided(law))
