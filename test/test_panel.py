@@ -223,10 +223,14 @@ def test_a_page_is_back_when_its_server_is(session, page):
 
 @pytest.mark.long
 def test_a_node_that_dies_is_shown_dead_and_revived(session, page):
+    button = page.button('home')
     session.controller.send(signal.SIGKILL)
     page.wait_for('controller is dead')
     session.start_controller()
     page.wait(lambda: 'is dead' not in page.text and 'home' in page.text, 'the controller')
+    # The same page, in which somebody may be typing: another one would have another button.
+    session.observer.spin_for(2.0)
+    assert button.is_displayed()
     has_moved = moved(session)
     page.press('home')
     session.observer.spin_until(has_moved)
