@@ -77,6 +77,10 @@ class Browser:
 
         self.wait(click, f'button {name}')
 
+    def button(self, name: str):
+        """The button or tab itself, which is another one when the page is built anew."""
+        return self.wait(lambda: self.driver.execute_script(_FIND, name), f'button {name}')
+
     def color_of(self, name: str) -> str:
         """The colour of a button."""
         return self.driver.execute_script(

@@ -1,10 +1,12 @@
 """The page in the browser: a real Chromium, beside real nodes."""
 
 import http.server
+import random
 import signal
 import threading
+from collections import deque
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from urllib.parse import urlsplit
 
@@ -15,6 +17,7 @@ from browser import chromium
 from rcl_interfaces.srv import GetParameters
 from ros_processes import RosGraph
 from session import Session
+from test_panel_server import LOCAL, connect
 
 
 @pytest.fixture(scope='module')
@@ -209,6 +212,25 @@ def test_a_foreign_page_is_refused(session, page):
 
 
 @pytest.mark.long
+def test_fifty_pages_and_malformed_messages_move_nothing(session, page):
+    port = urlsplit(session.address).port
+    rng = random.Random(2)
+    before = session.position
+    with ExitStack() as pages:
+        others = [pages.enter_context(connect(port, f'http://{LOCAL}:{port}')) for _ in range(50)]
+        for other in others:
+            # Each takes all that it is sent, as a browser does.
+            threading.Thread(target=deque, args=(other, 0), daemon=True).start()
+            for _ in range(20):
+                other.send(rng.randbytes(rng.randrange(200)))
+        session.observer.spin_for(3.0)
+        assert np.abs(session.position - before).max() < 1e-6
+        page.press('home')
+        page.wait_for('mode home arrived')
+        assert all(node.running for node in (session.panel, session.bridge, session.controller))
+
+
+@pytest.mark.long
 def test_a_page_is_back_when_its_server_is(session, page):
     port = urlsplit(session.address).port
     session.panel.send(signal.SIGKILL)
@@ -223,10 +245,14 @@ def test_a_page_is_back_when_its_server_is(session, page):
 
 @pytest.mark.long
 def test_a_node_that_dies_is_shown_dead_and_revived(session, page):
+    button = page.button('home')
     session.controller.send(signal.SIGKILL)
     page.wait_for('controller is dead')
     session.start_controller()
     page.wait(lambda: 'is dead' not in page.text and 'home' in page.text, 'the controller')
+    # The same page, in which somebody may be typing: another one would have another button.
+    session.observer.spin_for(2.0)
+    assert button.is_displayed()
     has_moved = moved(session)
     page.press('home')
     session.observer.spin_until(has_moved)

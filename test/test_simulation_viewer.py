@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from session import Session as RosSession
 from simulation_worlds import HOME, ZERO, gen3, state
 from wall_time import Stopwatch
 
@@ -166,7 +167,19 @@ def arm_pixels(picture):
     middle = np.zeros(picture.shape[:2], bool)
     # The sky's horizon is as bright: it ends above the arm's lower half.
     middle[picture.shape[0] // 4 :] = True
+    middle[380:, :300] = False  # the help for the mouse
     return int(((low > 150) & (high - low < 12) & middle).sum())
+
+
+def pixels_between(picture, first, second, margin):
+    """Return how many pixels have more of one of red 0, green 1, blue 2 than of another."""
+    color = picture.astype(int)
+    return int((color[..., first] > color[..., second] + margin).sum())
+
+
+def green(picture):
+    """Return how many pixels the ghost has."""
+    return pixels_between(picture, 1, 0, 60)
 
 
 # --- where a window opens
@@ -263,6 +276,60 @@ def test_the_window_leaves_the_simulation_alone(screen):
     for _ in range(200):
         alone.step(hold * 0.97)
     assert [array.tolist() for array in state(alone)] == seen
+
+
+def test_the_window_shows_reference_trail_and_help(screen):
+    def yellow():
+        return pixels_between(screen.picture(), 0, 2, 80)
+
+    with Session(screen.display) as session:
+        eventually(lambda: arm_pixels(screen.picture()) > 2000, session)
+        corner = screen.picture()[390:525, 10:290]
+        assert (corner.min(axis=2) > 200).sum() > 300  # words
+        assert green(screen.picture()) == yellow() == 0
+        session('viewer.sync(HOME + 0.3)')
+        while green(screen.picture()) < 500:
+            time.sleep(0.05)
+        eventually(lambda: green(screen.picture()) == 0, session)
+        # More lines than the trail has: the first ones are used again.
+        session(
+            '[(world.reset(HOME - angle * np.eye(6)[1]), viewer.sync())'
+            ' for angle in np.linspace(0.0, 1.5, 400)] and None'
+        )
+        eventually(lambda: yellow() > 50, session)
+        assert session.end() == 0
+
+
+def test_a_key_opens_the_window_again_and_it_shows_where_the_arm_should_be(
+    screen, hand, ros_graph
+):
+    ros_graph.environment |= {'DISPLAY': screen.display, 'LIBGL_ALWAYS_SOFTWARE': '1'}
+    session = RosSession(ros_graph, bridge_parameters=('real_time_factor:=1.0',))
+    keyboard = session.start_keyboard()
+
+    def shown(condition):
+        session.observer.spin_until(lambda: condition(screen.picture()), what='a picture')
+
+    for _ in range(2):
+        start = len(keyboard.output)
+        keyboard.type('m')
+        keyboard.wait_for('the window is opened', start=start)
+        shown(lambda picture: arm_pixels(picture) > 2000)
+        hand(*FOCUS, 'key', 'ctrl+q')
+        shown(lambda picture: picture.max() == 0)
+    keyboard.type('m')
+    shown(lambda picture: arm_pixels(picture) > 2000)
+    start = len(keyboard.output)
+    keyboard.type('m')
+    keyboard.wait_for('the window is open\n', start=start)
+    for keys, answer in (('h', 'home\n'), ('i', 'impedance\n')):
+        start = len(keyboard.output)
+        keyboard.type(keys)
+        keyboard.wait_for(answer, start=start)
+        session.wait(2.5)
+        assert green(screen.picture()) == 0
+    session.push((0.0, 0.0, 60.0), 30.0)
+    shown(lambda picture: green(picture) > 100)
 
 
 @pytest.mark.parametrize('closing', ['viewer.close()', 'viewer._handle.close()'])

@@ -12,14 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from icir_control.errors import SimulationError
+from icir_control.simulation.drawing import add_force, add_ghost
 from icir_control.simulation.world import World
 
 BACKENDS = ('egl', 'osmesa')
-_GHOST = np.array([0.1, 0.75, 0.3, 0.35], np.float32)
-_FORCE = np.array([0.9, 0.2, 0.1, 1.0], np.float32)
 _APART = 2e-3  # rad or m, from which a ghost can be seen
-_METRES_PER_NEWTON = 0.02
-_WIDTH_OF_ARROW = 0.01  # m
 _MOST_SHAPES = 20_000
 
 
@@ -81,9 +78,11 @@ class Camera:
             self._model, self._data, self._options, self._nothing, self._view, every, scene
         )
         if reference is not None and np.abs(reference - position).max() > _APART:
-            self._add_ghost(reference)
+            self._place(self._ghost, reference)
+            add_ghost(self._model, self._ghost, scene)
         for link, force in (forces or {}).items():
-            self._add_arrow(link, force)
+            body = self._data.body(link)
+            add_force(scene, body.xpos, body.xmat.reshape(3, 3) @ force)
         mujoco.mjr_render(self._rectangle, scene, self._context)
         if caption:
             font, corner = mujoco.mjtFont.mjFONT_NORMAL, mujoco.mjtGridPos.mjGRID_TOPLEFT
@@ -99,24 +98,6 @@ class Camera:
     def _place(self, data: mujoco.MjData, position: NDArray[np.float64]) -> None:
         data.qpos[self._order] = position
         mujoco.mj_forward(self._model, data)
-
-    def _add_ghost(self, reference: NDArray[np.float64]) -> None:
-        self._place(self._ghost, reference)
-        first, moving = self._scene.ngeom, mujoco.mjtCatBit.mjCAT_DYNAMIC
-        mujoco.mjv_addGeoms(
-            self._model, self._ghost, self._options, self._nothing, moving, self._scene
-        )
-        for shape in self._scene.geoms[first : self._scene.ngeom]:
-            shape.rgba[:] = _GHOST
-
-    def _add_arrow(self, link: str, force: NDArray[np.float64]) -> None:
-        body = self._data.body(link)
-        tip = body.xpos + _METRES_PER_NEWTON * body.xmat.reshape(3, 3) @ force
-        arrow = self._scene.geoms[self._scene.ngeom]
-        kind = mujoco.mjtGeom.mjGEOM_ARROW
-        mujoco.mjv_initGeom(arrow, kind, np.zeros(3), np.zeros(3), np.eye(3).ravel(), _FORCE)
-        mujoco.mjv_connector(arrow, kind, _WIDTH_OF_ARROW, body.xpos, tip)
-        self._scene.ngeom += 1
 
 
 @cache

@@ -16,15 +16,27 @@ import warnings
 from typing import Any
 
 import mujoco
+import numpy as np
+from numpy.typing import NDArray
 
 from icir_control.errors import InvalidValueError, SimulationError
+from icir_control.simulation.drawing import Trail, add_ghost
 from icir_control.simulation.world import World
 
 KINDS = ('none', 'window', 'auto')
 
 # How long a window may take to open, and to close [s].
-_PATIENCE_OPENING = 15.0
+_PATIENCE_OPENING = 60.0
 _PATIENCE_CLOSING = 2.0
+
+_HELP = (
+    ('double click', 'choose a link'),
+    ('Ctrl, right drag', 'push it'),
+    ('Ctrl, left drag', 'turn it'),
+    ('drag, wheel', 'move the camera'),
+    ('green ghost', 'where the arm should be'),
+    ('yellow line', 'path of the tool'),
+)
 
 _log = logging.getLogger(__name__)
 
@@ -50,23 +62,22 @@ class Viewer:
         self._world = world
         self._handle: Any = None
         self._threads: list[threading.Thread] = []
-        if reason:
-            return
-        self._model = copy.copy(world.model)
-        self._data = mujoco.MjData(self._model)
-        mujoco.mj_copyData(self._data, world.model, world.data)
-        self._open()
+        if not reason:
+            self.open()
 
     @property
     def is_open(self) -> bool:
         """Whether there is a window, which its user may have closed in the meantime."""
         return self._handle is not None and self._handle.is_running()
 
-    def sync(self) -> None:
+    def sync(self, reference: NDArray[np.float64] | None = None) -> None:
         """Show the present state and take over what the mouse pulls at; for about 60 Hz.
 
         Costs a copy of the state; drawing happens in the window's own thread. To be called by the
         thread that steps. A window that has been closed lets go of the mouse's force.
+
+        Args:
+            reference: (nv,) where a ghost of the robot stands [rad or m]; None for no ghost.
         """
         if self._handle is None:
             return
@@ -76,6 +87,8 @@ class Viewer:
         # The window's `sync` wipes the external forces of the data that it is given, and writes
         # its user's edits into it: hence the copy.
         mujoco.mj_copyData(self._data, self._world.model, self._world.data)
+        with self._handle.lock():
+            self._draw(self._handle.user_scn, reference)
         self._handle.sync()
         with self._handle.lock():
             mouse = copy.copy(self._handle.perturb)
@@ -92,17 +105,23 @@ class Viewer:
         for thread in self._threads:
             thread.join(_PATIENCE_CLOSING)
 
-    def _open(self) -> None:
-        """Open the window in a thread of its own.
+    def open(self) -> None:
+        """Open the window in a thread of its own; one that is open stays as it is.
 
         Raises:
             SimulationError: It cannot be opened; the message says why.
         """
+        if self.is_open:
+            return
+        self.close()
         reason = _why_no_window()
         if reason:
             raise SimulationError(f'the viewer window cannot be opened: {reason}')
         from mujoco import viewer
 
+        self._model = copy.copy(self._world.model)
+        self._data, self._ghost = mujoco.MjData(self._model), mujoco.MjData(self._model)
+        mujoco.mj_copyData(self._data, self._world.model, self._world.data)
         before = set(threading.enumerate())
         answer: queue.Queue[Any] = queue.Queue()
 
@@ -129,9 +148,25 @@ class Viewer:
         self._threads = [thread for thread in threading.enumerate() if thread not in before]
         with handle.lock():
             mujoco.mjv_defaultFreeCamera(self._model, handle.cam)
-        self._handle = handle
+        if hasattr(handle, 'set_texts'):  # since MuJoCo 3.3
+            keys, effects = map('\n'.join, zip(*_HELP, strict=True))
+            handle.set_texts(
+                (mujoco.mjtFont.mjFONT_NORMAL, mujoco.mjtGridPos.mjGRID_BOTTOMLEFT, keys, effects)
+            )
+        self._trail = Trail(handle.user_scn)
+        self._handle, self.reason = handle, ''
         # A thread inside OpenGL at the interpreter's end is a segmentation fault.
         atexit.register(self.close)
+
+    def _draw(self, scene: mujoco.MjvScene, reference: NDArray[np.float64] | None) -> None:
+        """Draw what is beside the robot."""
+        tool = self._data.body(self._world.end_effector_frame).xpos
+        scene.ngeom = self._trail.follow(tool)
+        if reference is not None:
+            self._ghost.qpos[:] = self._data.qpos
+            self._ghost.qpos[self._world.joint_order] = reference
+            mujoco.mj_kinematics(self._model, self._ghost)
+            add_ghost(self._model, self._ghost, scene)
 
 
 def open_viewer(world: World, kind: str = 'auto') -> Viewer:

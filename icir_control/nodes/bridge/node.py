@@ -16,6 +16,7 @@ from icir_control.nodes.bridge.loop import FreeRunningLoop, LockstepLoop, ServoL
 from icir_control.nodes.bridge.self_check import check_model
 from icir_control.nodes.bridge.services import SimulationServices
 from icir_control.nodes.bridge.servo import AnyCommands
+from icir_control.nodes.bridge.window import Window
 from icir_control.nodes.bridge.wrench import WrenchInput
 from icir_control.nodes.parameters import Parameters
 from icir_control.nodes.process.graph import Publishers
@@ -24,12 +25,11 @@ from icir_control.nodes.process.stop_request import StopRequest
 from icir_control.nodes.transport.endpoints import JointStatePublisher, JointStateSubscription
 from icir_control.nodes.transport.waiter import Waiter
 from icir_control.parameter import parameters_of
-from icir_control.simulation import open_viewer
 
 _DUPLICATES_PERIOD = 0.1  # s of wall time, as all of these
 _WRONG_TYPES_PERIOD = 1.0
 _CLOCK_PERIOD = 0.01
-_VIEWER_PERIOD = 1.0 / 60.0
+_WINDOW_PERIOD = 1.0 / 60.0
 _DIAGNOSTICS_PERIOD = 1.0
 _GC_PERIOD = 1.0
 
@@ -64,7 +64,7 @@ class MujocoBridge:
         self.world = config.world(robot.path, robot.options)
         check_model(self._model, self.world)
         # It may fail: before there is anything to close.
-        self._viewer = open_viewer(self.world, config.viewer)
+        self._window = Window(self.node, self.world, config)
         self._build_loop(waiter)
         self._build_interface()
         self._add_tasks()
@@ -118,8 +118,7 @@ class MujocoBridge:
         if self._config.publish_clock:
             self._clock = self.node.create_publisher(Clock, '/clock', 1)
             every(_CLOCK_PERIOD, lambda _: self._publish_clock())
-        if self._viewer.is_open:
-            every(_VIEWER_PERIOD, lambda _: self._viewer.sync())
+        every(_WINDOW_PERIOD, lambda _: self._window.update())
 
     def run(self, stop: StopRequest) -> None:
         """Run until asked to stop; see `NodeProcess`."""
@@ -131,8 +130,8 @@ class MujocoBridge:
                 self._loop.spin_once()
 
     def close(self) -> None:
-        """Leave the graph, close the viewer."""
-        self._viewer.close()
+        """Leave the graph, close the window."""
+        self._window.viewer.close()
         self._waiter.close()
         self.node.destroy_node()
 
@@ -152,8 +151,8 @@ class MujocoBridge:
             log.warning(note)
         for shape in self.world.left_out:
             log.debug(f'left out: {shape}')
-        if config.viewer == 'auto' and self._viewer.reason:
-            log.info(f'no window: {self._viewer.reason}')
+        if config.viewer == 'auto' and self._window.viewer.reason:
+            log.info(f'no window: {self._window.viewer.reason}')
         if config.command_source == 'answer':
             log.info('time stands still until the first command')
         else:

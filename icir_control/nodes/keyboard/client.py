@@ -19,6 +19,7 @@ from std_srvs.srv import Trigger
 from icir_control.nodes.keyboard.keys import CONTROLLER, Mode, modes_of
 
 ANSWER_TIMEOUT = 2.0  # s until a request counts as lost
+_WINDOW_TIMEOUT = 70.0  # s; longer than the bridge waits for its window
 _GRAPH_PERIOD = 0.2  # s between two looks at the graph
 _SEARCH_PERIOD = 0.05  # s, while there is no controller
 
@@ -74,6 +75,7 @@ class ControllerClient:
         self._identity: set[tuple[int, ...]] = set()
         self._graph_due = 0.0
         self._is_reading = False
+        self._window: Client[Any, Any] = node.create_client(Trigger, 'mujoco_bridge/open_window')
         node.create_subscription(String, f'{CONTROLLER}/mode', self._take_mode, _LATCHED)
         node.create_subscription(
             DiagnosticStatus, f'{CONTROLLER}/motion_status', on_motion_status, 10
@@ -137,6 +139,24 @@ class ControllerClient:
         self._speed_changes.append((change, answered))
         if len(self._speed_changes) == 1:
             self._create_task(self._change_speed)
+
+    def open_window(self, answered: Callable[[str], None]) -> None:
+        """Have the bridge open MuJoCo's window, which may have been closed.
+
+        Args:
+            answered: Called with the outcome, a sentence.
+        """
+        if not self._window.service_is_ready():
+            answered('there is no simulation whose window could be opened')
+            return
+        request = Request(self._window, Trigger.Request(), _WINDOW_TIMEOUT)
+        self._requests.append(request)
+
+        async def take() -> None:
+            response = await request.answer
+            answered(response.message if response else 'the simulation does not answer')
+
+        self._create_task(take)
 
     def _create_task(self, coroutine: Callable[[], Any]) -> None:
         assert self._node.executor is not None
@@ -212,14 +232,20 @@ class Request:
     """A request to a service: sent when that is ready, given up when no answer comes.
 
     Attributes:
+        timeout: Until it is given up [s].
         answer: The response; None when none comes in time.
     """
 
     client: 'Client[Any, Any]'
     message: Any
+    timeout: float = ANSWER_TIMEOUT
     answer: 'Future[Any]' = field(default_factory=Future)
     _response: 'Future[Any] | None' = None
-    _due: float = field(default_factory=lambda: time.monotonic() + ANSWER_TIMEOUT)
+    _due: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Begin to wait."""
+        self._due = time.monotonic() + self.timeout
 
     def update(self, now: float) -> bool:
         """Send it, or give it up, when it is time to; return whether it is finished."""

@@ -69,6 +69,7 @@ class Keyboard:
             Action.COARSER: lambda: self._print(self._jogger.change_step(1)),
             Action.SLOWER: lambda: self._client.change_speed(-1, self._print),
             Action.FASTER: lambda: self._client.change_speed(1, self._print),
+            Action.WINDOW: lambda: self._client.open_window(self._print),
             Action.HELP: self._show_help,
             Action.QUIT: self._terminal.end,
         }
@@ -98,7 +99,7 @@ class Keyboard:
         if mode is not None:
             name = mode.name
             self._client.select(mode, lambda success, text: self._show_mode(name, success, text))
-        elif action in (Action.QUIT, Action.HELP):
+        elif action in (Action.QUIT, Action.HELP, Action.WINDOW):
             self._actions[action]()
         elif modes is None:
             self._print(f'there is no {CONTROLLER} as yet; q quits')

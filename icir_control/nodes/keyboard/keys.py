@@ -22,7 +22,7 @@ CONTROL_D = '\x04'
 SHOWN_PARAMETERS = 2  # of each mode at most; a law names the most important ones first
 
 
-Action = Enum('Action', 'AXES FINER COARSER SLOWER FASTER HELP QUIT')
+Action = Enum('Action', 'AXES FINER COARSER SLOWER FASTER WINDOW HELP QUIT')
 """What a key does that neither selects a mode nor moves the tool."""
 
 
@@ -91,6 +91,7 @@ ROWS = (
     Row('jog in the axes of the base or of the tool', {'t': Action.AXES}),
     Row('smaller, larger steps', {'[': Action.FINER, ']': Action.COARSER}),
     Row('slower, faster motions', {'-': Action.SLOWER, '+': Action.FASTER}),
+    Row("open MuJoCo's window, again if it was closed", {'m': Action.WINDOW}),
     Row('this help', {'?': Action.HELP}),
     Row('quit', {'q': Action.QUIT, CONTROL_D: Action.QUIT}),
 )

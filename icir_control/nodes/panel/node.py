@@ -73,6 +73,7 @@ class PanelNode:
         self._subscribe()
         self._description = ''
         self._page: Page | None = None
+        self._built_of: list[Any] = []
         self._is_stale = False
 
     def _subscribe(self) -> None:
@@ -122,9 +123,15 @@ class PanelNode:
         self._is_stale = True
 
     def _build(self) -> None:
-        """Build the page anew: a node has started, and may be another one than before."""
+        """Build the page anew, unless a node has started that is the same as before.
+
+        What somebody types would be lost.
+        """
         self._is_stale = False
         remotes = [one for one in (self._controller, self._bridge) if one.values]
+        built_of = [self._description, *(one.fixed for one in remotes)]
+        if self._page is not None and built_of == self._built_of:
+            return
         try:
             robot = ShownRobot.of(remotes[0], self._description)
             if self._page is not None:
@@ -134,6 +141,7 @@ class PanelNode:
             self._page = Page(
                 self._server, self.node, robot, self._controller, self._bridge, self._actions.put
             )
+            self._built_of = built_of
         except (IcirError, OSError) as error:
             self.node.get_logger().error(f'the arm cannot be shown: {error}')
 
@@ -151,5 +159,5 @@ class PanelNode:
         self._bridge.take_event(event)
 
     def _take_description(self, message: String) -> None:
-        self._is_stale = message.data != self._description
+        self._is_stale |= message.data != self._description
         self._description = message.data

@@ -54,6 +54,13 @@ class RemoteNode:
         """Whether it is there and speaks."""
         return bool(self._publishers) and time.monotonic() < self._heard_at + _SILENCE
 
+    @property
+    def fixed(self) -> tuple[Any, ...]:
+        """What a page is built of: what the node says of its parameters, and those that stay."""
+        known = self.descriptors
+        stays = {k: v for k, v in self.values.items() if k in known and known[k].read_only}
+        return self.name, known, stays
+
     def ask(self, kind: Any, service: str, answered: Answered, **fields: Any) -> None:
         """Call one of its services.
 

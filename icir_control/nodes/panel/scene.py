@@ -6,14 +6,11 @@ import numpy as np
 import viser
 
 from icir_control.dynamics import Model, forward_kinematics, frame_placement
-from icir_control.dynamics.inverse_kinematics import solution_from
 from icir_control.dynamics.joints import FrameType
+from icir_control.nodes.ghost import ghost_of
 from icir_control.nodes.panel.shapes import Shape
 from icir_control.spatial import SE3
 from icir_control.spatial.arrays import Array
-
-APART = 2e-3
-"""Between arm and reference, from which a ghost can be seen [rad or m]."""
 
 BASE = '/base'
 """Name of the base frame in the scene."""
@@ -47,7 +44,8 @@ class Scene:
             base: Name of the base frame.
             tool: Name of the end effector's frame.
         """
-        self._model, self._data, self._tool = model, model.create_data(), tool
+        self._model, self._tool = model, tool
+        self._data, self._ghost_data = model.create_data(), model.create_data()
         scene = server.scene
         scene.set_up_direction('+z')
         scene.configure_default_lights(cast_shadow=False)  # half of the time to draw
@@ -114,17 +112,13 @@ class Scene:
                 free.
             tool: Where the tool should be, in the base frame.
         """
-        if np.abs(reference - position).max() <= APART and tool is not None:
-            T_world_tool = self.T_world_base @ tool
-            way = T_world_tool.translation - self.placement(self._tool).translation
-            if np.linalg.norm(way) > APART:
-                data = self._model.create_data()
-                found = solution_from(self._model, data, self._tool, T_world_tool, position)
-                reference = position if found is None else found
-        is_apart = bool(np.abs(reference - position).max() > APART)
-        if is_apart:
-            self._ghost.place(reference)
-        self._ghost.frame.visible = is_apart
+        T_world_tool = self.placement(self._tool) if tool is None else self.T_world_base @ tool
+        ghost = ghost_of(
+            self._model, self._ghost_data, self._tool, position, reference, T_world_tool
+        )
+        if ghost is not None:
+            self._ghost.place(ghost)
+        self._ghost.frame.visible = ghost is not None
 
     def show_force(self, link: str, force: Array) -> None:
         """Draw a force that acts on a link's origin; of zero nothing can be seen.
