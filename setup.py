@@ -31,7 +31,9 @@ RECORD = ['imageio-ffmpeg', 'plotly']
 TEST = [
     'hypothesis',
     'import-linter',
+    'ipykernel',
     'mypy',
+    'nbclient',
     'pandas',
     'pytest',
     'pytest-timeout',

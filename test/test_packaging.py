@@ -40,8 +40,17 @@ PYPI_NAMES = {
 }
 # A tool of the tests whose rosdep key is not python3- and its name.
 TEST_KEYS = {'ruff': 'python3-ruff-pip'}
-# Tools that `colcon test` does without: no rosdep key, many tests at a time, wheels.
-NOT_NEEDED = {'import-linter', 'pytest-xdist', 'rosbags', 'selenium', 'setuptools'}
+# Tools that `colcon test` does without: no rosdep key, many tests at a time, wheels,
+# notebooks.
+NOT_NEEDED = {
+    'import-linter',
+    'ipykernel',
+    'nbclient',
+    'pytest-xdist',
+    'rosbags',
+    'selenium',
+    'setuptools',
+}
 # Libraries that come with one that is declared: the first is compiled with the second.
 CARRIED_BY = {
     'builtin_interfaces': 'std_msgs',
