@@ -309,6 +309,9 @@ def test_callbacks_are_called_while_a_verb_lets_time_pass(robot):
 
 def test_a_long_motion_shows_a_bar_where_it_is_seen_or_asked_for(robot, capfd, monkeypatch):
     monkeypatch.setattr('icir_control.robot.shown.LONG', 0.0)
+    monkeypatch.setenv('TERM', 'xterm')
+    for name in ('FORCE_COLOR', 'TTY_COMPATIBLE', 'TTY_INTERACTIVE'):
+        monkeypatch.delenv(name, raising=False)
     robot.move_joints(HOME + 0.1)
     assert capfd.readouterr() == ('', '')  # no terminal
     robot.progress = True
