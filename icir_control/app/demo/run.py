@@ -181,7 +181,8 @@ def _record_once(
 
         try:
             children.start(BRIDGE, 'bridge', ros_arguments(BRIDGE, robot, _BRIDGE_PARAMETERS))
-            wait_until(lambda: recorder.has_state and wrenches.get_subscription_count() > 0)
+            # The recorder subscribes, too.
+            wait_until(lambda: recorder.has_state and wrenches.get_subscription_count() > 1)
             _schedule_pushes(wrenches, pushes, tool)
             # Time stands still until the recorder has found the controller, and the controller it:
             # no state and no reference of the run is missed.
