@@ -13,7 +13,7 @@ from test_session import expect_mode, press
 from icir_control.app.closed_loop import ClosedLoop
 from icir_control.control import ControllerConfig
 from icir_control.dynamics import KinematicTree, load_urdf
-from icir_control.errors import ConfigurationError, IcirError, OutOfReachError
+from icir_control.errors import ConfigurationError, IcirError, OutOfReachError, PositionLimitError
 from icir_control.share import share_directory
 from icir_control.spatial import SE3
 
@@ -106,6 +106,14 @@ def test_a_finger_tip_is_a_spring_and_the_other_joints_stay():
     moved = tip_of(2, hand.q) - before
     np.testing.assert_allclose(moved, [-0.003, 0.0, -0.003], rtol=0, atol=1e-6)
     np.testing.assert_allclose(hand.q[others], q[others], rtol=0, atol=1e-6)
+
+
+def test_a_joint_that_ends_at_its_limit_is_within_it():
+    arm = ClosedLoop('hand').controller.config.arm
+    upper = arm.model.upper_position_limit
+    arm.check_limits('the goal', np.nextafter(upper, np.inf))
+    with pytest.raises(PositionLimitError, match='outside its limits'):
+        arm.check_limits('the goal', upper + 1e-6)
 
 
 @pytest.mark.parametrize(('changes', 'said'), [

@@ -2,12 +2,14 @@
 
 import http.server
 import random
+import re
 import signal
 import threading
 from collections import deque
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import numpy as np
@@ -18,6 +20,8 @@ from rcl_interfaces.srv import GetParameters
 from ros_processes import RosGraph
 from session import Session
 from test_panel_server import LOCAL, connect
+
+from icir_control.app.recording.reader import Recording
 
 
 @pytest.fixture(scope='module')
@@ -241,6 +245,22 @@ def test_a_page_is_back_when_its_server_is(session, page):
     has_moved = moved(session)
     page.press('home')
     session.observer.spin_until(has_moved)
+
+
+@pytest.mark.long
+def test_a_button_records_what_the_arm_does(session, page, tmp_path):
+    page.press('record')
+    page.wait_for('stop recording')
+    file = Path(page.wait(lambda: re.search(r'recording (/\S+\.mcap)', page.text))[1])
+    page.press('home')
+    page.wait_for('mode home arrived')
+    page.press('stop recording')
+    page.wait_for('s of simulation')
+    try:
+        recording = Recording(file)
+        assert np.ptp(recording.states['position'][:, 1]) > 0.5
+    finally:
+        file.unlink()
 
 
 @pytest.mark.long

@@ -1,6 +1,5 @@
 """The nodes as child processes: their command lines, their output, and their end."""
 
-import ctypes
 import os
 import signal
 import subprocess
@@ -12,13 +11,13 @@ from typing import Self
 
 from icir_control.app.robot import RobotFiles
 from icir_control.errors import IcirError
+from icir_control.nodes.process.stop_request import end_with_parent
 
 BRIDGE, CONTROLLER = 'mujoco_bridge', 'controller'
 
 WAITING, RECORDING = 'waiting for', 'recording to'
 """How a recorder says that it has subscribed, and that the first state has come."""
 
-_PR_SET_PDEATHSIG = 1
 _TERMINATION_TIME = 1.5  # s that a process has to end by itself after SIGTERM
 _KILL_TIME = 0.5  # s that the end of a killed process takes
 _READ_TIME = 0.5  # s for the rest of an ended process's output
@@ -106,7 +105,7 @@ class Children:
                 'PYTHONUNBUFFERED': '1',
             },
             start_new_session=True,
-            preexec_fn=_end_with_parent,
+            preexec_fn=end_with_parent,
         )
         self._readers.append(
             threading.Thread(target=self._read, args=(name, process), daemon=True)
@@ -173,11 +172,6 @@ def _has_ended(process: 'subprocess.Popen[str]', deadline: float) -> bool:
     except subprocess.TimeoutExpired:
         return False
     return True
-
-
-def _end_with_parent() -> None:
-    """Ask the kernel to end this process when its parent is gone, even if that was killed."""
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 def _yaml(value: object) -> str:

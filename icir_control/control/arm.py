@@ -29,6 +29,9 @@ POSTURES = 32
 WELL_CONDITIONED = 0.05
 """Smallest singular value of the Jacobian in a posture that is far from singularities."""
 
+ROUNDING = 1e-9
+"""[rad or m] By which a posture may be beyond a limit."""
+
 UNHELD = 1e-3
 """What a posture counts whose weight is too much for the motors, where no other is left."""
 
@@ -265,9 +268,10 @@ class Arm:
             PositionLimitError: Names the first joint that is outside.
         """
         lower, upper = self.model.lower_position_limit, self.model.upper_position_limit
-        outside = (q < lower) | (q > upper)
+        least, greatest = lower, upper
         if start is not None:
-            outside &= (q < np.minimum(lower, start)) | (q > np.maximum(upper, start))
+            least, greatest = np.minimum(lower, start), np.maximum(upper, start)
+        outside = (q < least - ROUNDING) | (q > greatest + ROUNDING)
         for i in np.flatnonzero(outside):
             name = self.model.joint_names[i]
             raise PositionLimitError(what, name, float(q[i]), float(lower[i]), float(upper[i]))

@@ -9,6 +9,7 @@ from diagnostic_msgs.msg import DiagnosticStatus
 from std_srvs.srv import SetBool, Trigger
 
 from icir_control.nodes.panel.parameters import Later, ParameterInput, when_changed
+from icir_control.nodes.panel.record import Recording
 from icir_control.nodes.panel.remote import RemoteNode
 
 _RUNNING = 'green'
@@ -23,7 +24,12 @@ class ControlsTab:
     """
 
     def __init__(
-        self, server: viser.ViserServer, controller: RemoteNode, bridge: RemoteNode, later: Later
+        self,
+        server: viser.ViserServer,
+        controller: RemoteNode,
+        bridge: RemoteNode,
+        recording: Recording,
+        later: Later,
     ) -> None:
         """Show it.
 
@@ -31,6 +37,7 @@ class ControlsTab:
             server: Shows it.
             controller: Whose modes are shown.
             bridge: Whose time is shown.
+            recording: Is started and ended here.
             later: See `Later`.
         """
         gui = server.gui
@@ -53,6 +60,11 @@ class ControlsTab:
             self._pause = gui.add_button('pause')
             self._step = gui.add_button('step', hint='one control period', disabled=True)
             reset = gui.add_button('reset', hint='to the initial configuration')
+        self._recording = recording
+        with gui.add_folder('Recording'):
+            self._record = gui.add_button('record', hint='to an MCAP file where the panel runs')
+            self._recorded = gui.add_markdown('')
+        when_changed(self._record, later, recording.toggle)
         self._is_paused = False
         when_changed(self._pause, later, self._toggle_pause)
         when_changed(self._step, later, lambda: self._ask(Trigger, 'step'))
@@ -97,6 +109,11 @@ class ControlsTab:
         content = '  \n'.join(words)
         if content != self._state.content:
             self._state.content = content
+        self._recording.update()
+        sentence = _plain(self._recording.sentence)
+        if sentence != self._recorded.content:
+            self._recorded.content = sentence
+            self._record.label = 'stop recording' if self._recording.is_running else 'record'
         for one in self._inputs:
             one.update()
 

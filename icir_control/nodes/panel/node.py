@@ -15,6 +15,7 @@ from std_msgs.msg import String
 
 from icir_control.errors import IcirError
 from icir_control.nodes.panel.page import Inputs, Page, ShownRobot
+from icir_control.nodes.panel.record import Recording
 from icir_control.nodes.panel.remote import RemoteNode
 from icir_control.nodes.panel.server import open_server
 from icir_control.nodes.parameters import Parameters
@@ -70,6 +71,7 @@ class PanelNode:
         self._bridge = RemoteNode(self.node, 'mujoco_bridge', 'joint_states', self._renew)
         self._controller = RemoteNode(self.node, 'controller', 'controller/mode', self._renew)
         self._inputs = Inputs(self.node)
+        self._recording = Recording(self.node)
         self._subscribe()
         self._description = ''
         self._page: Page | None = None
@@ -105,6 +107,7 @@ class PanelNode:
         """Close the page, and leave the graph."""
         if self._page is not None:
             self._page.close()
+        self._recording.close()
         self._server.stop()
         self._executor.shutdown()
         self.node.destroy_node()
@@ -139,7 +142,13 @@ class PanelNode:
             self._server.gui.reset()
             self._server.scene.reset()
             self._page = Page(
-                self._server, self.node, robot, self._controller, self._bridge, self._actions.put
+                self._server,
+                self.node,
+                robot,
+                self._controller,
+                self._bridge,
+                self._recording,
+                self._actions.put,
             )
             self._built_of = built_of
         except (IcirError, OSError) as error:

@@ -17,6 +17,7 @@ from icir_control.errors import ConfigurationError
 from icir_control.nodes.panel.controls import ControlsTab
 from icir_control.nodes.panel.parameters import Later, ParametersTab
 from icir_control.nodes.panel.plots import PlotsTab
+from icir_control.nodes.panel.record import Recording
 from icir_control.nodes.panel.remote import RemoteNode
 from icir_control.nodes.panel.scene import Scene
 from icir_control.nodes.panel.shapes import Shape, shapes_of
@@ -120,6 +121,7 @@ class Page:
         robot: ShownRobot,
         controller: RemoteNode,
         bridge: RemoteNode,
+        recording: Recording,
         later: Later,
     ) -> None:
         """Show everything.
@@ -130,6 +132,7 @@ class Page:
             robot: The arm.
             controller: The node that is asked for modes.
             bridge: The node that is asked for time.
+            recording: Is started and ended from the page.
             later: See `Later`.
         """
         gui = server.gui
@@ -137,7 +140,7 @@ class Page:
         self._scene = Scene(server, robot.model, robot.shapes, robot.base, robot.tool)
         tabs = gui.add_tab_group()
         with tabs.add_tab('Run'):
-            self.controls = ControlsTab(server, controller, bridge, later)
+            self.controls = ControlsTab(server, controller, bridge, recording, later)
         with tabs.add_tab('Touch'):
             self._touch = TouchTab(server, node, robot.model, self._scene, later)
         with tabs.add_tab('Plots'):

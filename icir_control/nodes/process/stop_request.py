@@ -3,12 +3,20 @@
 It imports next to nothing, so that signals are handled before anything slow begins.
 """
 
+import ctypes
 import os
 import signal
 import sys
 from collections.abc import Callable
 from types import FrameType
 from typing import Any
+
+_PR_SET_PDEATHSIG = 1
+
+
+def end_with_parent() -> None:
+    """Ask the kernel to end this process when its parent is gone, even if that was killed."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 class StopRequest:
