@@ -1,10 +1,12 @@
 """Recording from the page: a process of its own writes the file, in the panel's folder."""
 
+import os
 import signal
 import subprocess
 import sys
 from datetime import datetime
 from pathlib import Path
+from typing import IO
 
 from rclpy.node import Node
 
@@ -32,6 +34,7 @@ class Recording:
         self._namespace = node.get_namespace()
         self._path = Path()
         self._process: subprocess.Popen[bytes] | None = None
+        self._said = b''
 
     @property
     def is_running(self) -> bool:
@@ -46,25 +49,31 @@ class Recording:
         self._path = Path(f'{datetime.now():%Y-%m-%d_%H-%M-%S}.mcap').absolute()
         command = [sys.executable, '-P', '-m', _MODULE, str(self._path)]
         namespace = ['--ros-args', '-r', f'__ns:={self._namespace}']
-        self._process = subprocess.Popen(
+        self._said = b''
+        self._process = process = subprocess.Popen(
             [*command, *namespace],
             stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,  # some lines, which it holds until they are read
+            stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             preexec_fn=end_with_parent,
         )
+        os.set_blocking(_output_of(process).fileno(), False)
 
     def update(self) -> None:
         """Look what the recorder does."""
         if self._process is None:
             return
-        if self._process.poll() is None:
+        has_ended = self._process.poll() is not None
+        self._said += _output_of(self._process).read() or b''
+        lines = self._said.decode(errors='replace').splitlines()
+        if has_ended:
+            self._process = None
+            self.sentence = '; '.join(line for line in lines if not line.startswith(_BEGIN))
+        elif any(line.startswith(_BEGIN[-1]) for line in lines):
             size = self._path.stat().st_size * 1e-6 if self._path.exists() else 0.0
             self.sentence = f'recording {self._path}, {size:.1f} MB'
-            return
-        lines = self._process.communicate()[0].decode(errors='replace').splitlines()
-        self._process = None
-        self.sentence = '; '.join(line for line in lines if not line.startswith(_BEGIN))
+        else:
+            self.sentence = 'the recorder starts'
 
     def close(self) -> None:
         """End what runs, with a whole file."""
@@ -75,3 +84,8 @@ class Recording:
             except subprocess.TimeoutExpired:
                 self._process.kill()
                 self._process.wait()
+
+
+def _output_of(process: subprocess.Popen[bytes]) -> IO[bytes]:
+    assert process.stdout is not None
+    return process.stdout
