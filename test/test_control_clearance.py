@@ -11,7 +11,7 @@ from icir_control.collision import distance, distance_jacobian, load_collision_s
 from icir_control.control import Arm, ControllerConfig, Start, Waypoints
 from icir_control.control.motion import plan_joint_motion
 from icir_control.control.repulsion import LARGEST_FORCE, Repulsion
-from icir_control.dynamics import forward_kinematics
+from icir_control.dynamics import forward_kinematics, inverse_kinematics_solutions
 from icir_control.errors import ClearanceError
 from icir_control.spatial import SE3, Motion
 
@@ -25,6 +25,7 @@ HOMES = {
     'gen3_6dof': HOME,
     'gen3_7dof': np.radians([0.0, 15.0, 180.0, -130.0, 0.0, 55.0, 90.0]),
 }
+LINKS_7DOF = ('half_arm_2_link', 'forearm_link', 'spherical_wrist_1_link', 'bracelet_link')
 
 
 class Geometry:
@@ -167,6 +168,26 @@ def test_ways_of_the_tool_and_trajectories_are_refused_too():
     with pytest.raises(ClearanceError, match='the trajectory, .* and floor'):
         loop.controller.follow(Waypoints(names, [4.0, 8.0], [INTO_FLOOR, HOME]))
     loop.controller.follow(Waypoints(names, [4.0], [HOME]))
+
+
+def test_a_pose_too_near_the_floor_is_refused_for_the_posture_that_is_best():
+    """A redundant arm has it in many; the elbow of some of them is far below the floor."""
+    home = HOMES['gen3_7dof']
+    loop = ClosedLoop(robot='gen3_7dof', start=home)
+    loop.controller.update({'modes.down.path': 'any'})
+    loop.go('down', 1e-3)
+    goal = SE3(loop.placement.rotation, [0.4, 0.0, 0.06])
+    with pytest.raises(ClearanceError) as refused:
+        loop.controller.set_target_pose(goal)
+    arm = loop.controller.config.arm
+    data = arm.model.create_data()
+    postures = inverse_kinematics_solutions(arm.model, data, arm.frame, goal, home)
+    geometry = Geometry('gen3_7dof')
+    lowest = [
+        min(geometry.nearest([q], (link, 'floor')) for link in LINKS_7DOF) for q in postures
+    ]
+    assert min(lowest) < max(lowest) - 0.01
+    assert refused.value.value == pytest.approx(max(lowest), abs=1e-3)
 
 
 def test_a_start_that_is_too_near_is_said_and_may_be_left():

@@ -182,16 +182,27 @@ def plan_pose_motion(
     if leans:
         share, margin = LEANING_SHARE, LEANING_MARGIN
         start = _on_reference(arm, start, following.singularity_threshold)
-    refusals: list[RefusedError] = []
+    refusal: RefusedError | None = None
     for posture in _postures_at(arm, goal, start.q, margin):
         try:
             plan = plan_joint_motion(arm, start, posture, duration, profile, share)
         except (PositionLimitError, ClearanceError) as error:
             # A moving arm may have no room to turn round; another posture may lie ahead.
-            refusals.append(error)
+            if refusal is None or _is_nearer(error, refusal):
+                refusal = error
         else:
             return replace(plan, note='; '.join(filter(None, [cause, plan.note])))
-    raise refusals[0]
+    assert refusal is not None  # there is at least one posture
+    raise refusal
+
+
+def _is_nearer(error: RefusedError, other: RefusedError) -> bool:
+    """Return whether a posture is refused for a greater distance than the other: it tells more.
+
+    Where the goal itself is too near something, the posture that is best tells how near.
+    """
+    both = isinstance(error, ClearanceError) and isinstance(other, ClearanceError)
+    return both and error.value > other.value
 
 
 def _postures_at(arm: Arm, goal: SE3, q: np.ndarray, margin: float = 0.0) -> list[np.ndarray]:

@@ -78,9 +78,9 @@ def reached(count: int, seed: int = 1) -> Iterator[Metric]:
 def reachable(count: int, seed: int = 4) -> Iterator[Metric]:
     """Give how the poses are reached that an arm can have, half of them with seven joints.
 
-    They are those of random postures off the position limits and clear of the floor, and of the
-    arm itself. On the way, and in the posture that is found, the arm passes through both: no law
-    knows of them.
+    They are those of random postures off the position limits that keep the clearance to the floor
+    and to the arm itself. In the plant the arm passes through both: what touches is left to the
+    controller, which plans around neither but refuses.
 
     Args:
         count: How many.
@@ -184,12 +184,16 @@ def _run_to(loop: ClosedLoop, goal: SE3) -> Array:
 
 
 def _reachable_pose(loop: ClosedLoop, rng: np.random.Generator) -> SE3:
-    """The pose in a posture that is 5 degrees off the limits and touches nothing."""
+    """The pose in a posture that is 5 degrees off the limits and keeps the clearance."""
+    clearance = loop.controller.config.arm.clearance
     lower, upper = loop.model.lower_position_limit, loop.model.upper_position_limit
     lower = np.where(np.isfinite(lower), lower, -np.pi) + _OFF_LIMITS
     upper = np.where(np.isfinite(upper), upper, np.pi) - _OFF_LIMITS
     while True:
-        loop.world.reset(rng.uniform(lower, upper))
+        q = rng.uniform(lower, upper)
+        if clearance is not None and clearance.nearest(q)[1] < clearance.least:
+            continue
+        loop.world.reset(q)
         loop.world.read(loop.q, loop.v, np.empty_like(loop.q))
         if not loop.touches and loop.placement.translation[2] > _OFF_FLOOR:
             return loop.placement
