@@ -114,6 +114,13 @@ def test_a_mode_entered_from_noise_starts_at_rest(before):
     assert joint_motion_error(loop, 'home', 2.5, HOME) < 3e-4
 
 
+def test_an_arm_that_is_held_before_its_noise_is_known_stays_where_it_is():
+    """Anchor: 1.7 mrad where the velocity of the second sample is taken for the arm's."""
+    loop = ClosedLoop(start=HOME, plant=Plant(velocity_noise=1e-2))
+    log = loop.go('hold', 1.0)
+    assert np.abs(log['position'] - HOME).max() < 2e-4
+
+
 @pytest.mark.parametrize('delay', [1, 2])
 def test_predictor_in_a_motion_that_begins_in_motion(delay):
     """Never worse than without."""

@@ -11,6 +11,7 @@ from icir_control.compiled import JIT_DISABLED, machine_code
 from icir_control.control.clearance import Clearance
 from icir_control.control.config import ControllerConfig
 from icir_control.control.kernels.contact import FREE
+from icir_control.control.kernels.estimate import NOISE_TIME
 from icir_control.control.kernels.memory import (
     ACTUATE,
     ADVANCE,
@@ -42,7 +43,7 @@ SLOW_SHARE = 0.2
 """Of the velocity limits, below which a braked arm can be held."""
 
 REST_SPEED = 0.05
-"""[rad/s or m/s] Below which an arm is taken to be at rest at its first state."""
+"""[rad/s or m/s] Below which an arm is at rest as long as the noise is not known."""
 
 _SAME_TIME = 1e-10  # s, far below the nanosecond that stamps count
 
@@ -158,9 +159,7 @@ class Engine:
         memory.drag = 0.0
         memory.ticks = memory.prepared = 0
         memory.velocity_noise[:] = memory.bias_change[:] = 0.0
-        # One sample does not tell noise from motion.
-        at_rest = np.abs(self.v).max(initial=0.0) < REST_SPEED
-        memory.filtered_velocity[:] = 0.0 if at_rest else self.v
+        memory.filtered_velocity[:] = self.v
         memory.filtered_position[:] = self.q
         memory.path = NO_PATH
         self._segments.clear()
@@ -407,9 +406,11 @@ class Engine:
 
     @property
     def _rests(self) -> bool:
-        """Whether the measured velocity is all noise."""
-        noise = np.sqrt(np.maximum(self.memory.velocity_noise, 0.0))
-        return bool((np.abs(self.memory.filtered_velocity) <= 3.0 * noise).all())
+        """Whether the measured velocity is all noise, of which a few samples tell nothing."""
+        noise = 3.0 * np.sqrt(np.maximum(self.memory.velocity_noise, 0.0))
+        if self.memory.ticks * self.tick_record.period < NOISE_TIME:
+            noise = np.maximum(noise, REST_SPEED)
+        return bool((np.abs(self.memory.filtered_velocity) <= noise).all())
 
     # --- Results of the last tick ---------------------------------------------------------
 
