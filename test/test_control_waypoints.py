@@ -10,6 +10,7 @@ from scipy.interpolate import BPoly, CubicHermiteSpline, CubicSpline
 
 from icir_control.control import Waypoints
 from icir_control.errors import RefusedError
+from icir_control.simulation import Plant
 from icir_control.trajectory import smooth_velocities, spline
 
 JOINTS = tuple(f'joint_{i}' for i in range(1, 7))
@@ -62,6 +63,22 @@ def test_the_arm_is_on_the_spline_to_round_off(at_home, velocities, acceleration
     assert np.abs(log['position'] - wanted(elapsed)).max() < 1e-9
     assert loop.controller.motion_left == 0.0
     assert np.abs(loop.v).max() < 1e-9
+
+
+@pytest.mark.parametrize(
+    ('velocities', 'accelerations', 'bound'),
+    [(None, None, 1e-7), (VELOCITIES, None, 1.5e-6), (VELOCITIES, ACCELERATIONS, 2e-7)],
+    ids=['positions', 'velocities', 'accelerations'],
+)
+def test_a_continuous_plant_is_on_the_spline_too(velocities, accelerations, bound):
+    """Anchor: 2.2, 4.3, 0.6 urad with the derivatives of the wrong polynomial at each point."""
+    loop = ClosedLoop(start=HOME, plant=Plant(integrator='rk4'))
+    begin = loop.time
+    loop.controller.follow(Waypoints(JOINTS, TIMES, POSITIONS, velocities, accelerations))
+    log = loop.run(3300)
+    wanted = oracle(TIMES, POSITIONS, velocities, accelerations)
+    elapsed = np.clip(log.time - begin, 0.0, 3.0)
+    assert np.abs(log['position'] - wanted(elapsed)).max() < bound
 
 
 @given(

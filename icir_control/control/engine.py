@@ -256,11 +256,14 @@ class Engine:
         self.memory.time_beyond = self.memory.time_saturated = 0.0
 
     def _go_on(self) -> None:
-        """Take the next polynomial of the path once the reference's next position is on it."""
+        """Take the next polynomial of the path once the reference's next position is on it.
+
+        Where both meet it is: beyond its end a polynomial rests.
+        """
         memory, tick = self.memory, self.tick_record
         periods = round((tick.time - memory.reference_time) / tick.period)
         ahead = memory.path_time + periods * tick.period * memory.path_rate
-        while self._segments and ahead > memory.duration:
+        while self._segments and ahead > memory.duration - _SAME_TIME:
             # Times count from the start of the polynomial that is on.
             ahead -= memory.duration
             memory.path_time -= memory.duration

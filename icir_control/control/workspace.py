@@ -250,7 +250,7 @@ class Workspace:
         memory.q_before[:] = q - 2.0 * tick.period * v
         tick.position_reference[:] = q - tick.period * v
         memory.q_after[:] = q
-        tick.velocity_reference[:] = v
+        tick.velocity_reference[:] = memory.slope_after[:] = v
         tick.acceleration_reference[:] = 0.0
 
     def change_period(self, period: float) -> None:

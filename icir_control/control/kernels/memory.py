@@ -65,7 +65,7 @@ MEMORY_LAYOUT = Layout(
         'reference_time': (),
         'q_before': (n,),
         'q_after': (n,),
-        # Derivatives of a tool's path in the joints, at the reference and a period ahead.
+        # Derivatives of the path in the joints, at the reference and a period ahead.
         'slope': (n,),
         'slope_after': (n,),
         # How the joints follow a pose path.

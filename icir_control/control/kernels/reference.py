@@ -65,6 +65,12 @@ def _look_ahead(dynamics: np.ndarray, memory: Struct, tick: Struct) -> None:
         coefficients, duration = memory.joint_coefficients, memory.duration
         polynomial_at(coefficients, duration, memory.path_time, memory.q_after)
         leave_path(memory, tick)
+        # The derivative here is that found a period ago: it may be of the polynomial before.
+        copy(memory.slope_after, memory.slope)
+        unused = np.empty(memory.slope.shape[0])
+        polynomial_rates_at(coefficients, duration, memory.path_time, memory.slope_after, unused)
+        for i in range(unused.shape[0]):
+            memory.slope_after[i] *= memory.path_rate
 
 
 @part
@@ -94,21 +100,11 @@ def _derivatives(memory: Struct, tick: Struct) -> None:
     Those of a tool's path were found where the joints were; see `follow`.
     """
     h, v, a = tick.period, tick.velocity_reference, tick.acceleration_reference
-    n = v.shape[0]
-    if memory.path == JOINT_PATH:
-        after, unused = np.empty(n), np.empty(n)
-        coefficients, duration = memory.joint_coefficients, memory.duration
-        now, ahead = memory.path_time_now, memory.path_time
-        polynomial_rates_at(coefficients, duration, now, v, unused)
-        polynomial_rates_at(coefficients, duration, ahead, after, unused)
-        for i in range(n):
-            v[i] *= memory.rate_now
-            a[i] = (memory.path_rate * after[i] - v[i]) / h
+    for i in range(v.shape[0]):
+        v[i] = memory.slope[i]
+        a[i] = (memory.slope_after[i] - v[i]) / h
+        if memory.path == JOINT_PATH:
             v[i] += memory.off_path_rate[i]
-    else:
-        for i in range(n):
-            v[i] = memory.slope[i]
-            a[i] = (memory.slope_after[i] - v[i]) / h
 
 
 @part
