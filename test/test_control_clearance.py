@@ -183,9 +183,7 @@ def test_a_pose_too_near_the_floor_is_refused_for_the_posture_that_is_best():
     data = arm.model.create_data()
     postures = inverse_kinematics_solutions(arm.model, data, arm.frame, goal, home)
     geometry = Geometry('gen3_7dof')
-    lowest = [
-        min(geometry.nearest([q], (link, 'floor')) for link in LINKS_7DOF) for q in postures
-    ]
+    lowest = [min(geometry.nearest([q], (link, 'floor')) for link in LINKS_7DOF) for q in postures]
     assert min(lowest) < max(lowest) - 0.01
     assert refused.value.value == pytest.approx(max(lowest), abs=1e-3)
 

@@ -1,6 +1,6 @@
 """A moving arm that runs into something rigid: plain MuJoCo, a floor, and a ball at the tool."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import mujoco
 import numpy as np
@@ -8,7 +8,7 @@ import pytest
 from closed_loop import HOME, ClosedLoop, changed, model_of, parameters_of, urdf_of
 
 from icir_control.app.promises.plants import DEVIATIONS
-from icir_control.control import Controller, ControllerConfig
+from icir_control.control import Controller, ControllerConfig, Waypoints
 from icir_control.dynamics import compute_all_terms, frame_placement
 from icir_control.simulation import Plant
 
@@ -182,6 +182,19 @@ def test_a_wrong_model_is_no_contact(name):
     for mode in ('home', 'down'):
         loop.go(mode, 2.2)
     assert loop.controller.take_events() == []
+
+
+@pytest.mark.parametrize(('bits', 'delay'), [(15, 0), (13, 2)])
+def test_a_coarse_encoder_with_friction_is_no_contact(bits, delay):
+    """What it does not show of the motion is missing from the momentum; then comes a leap."""
+    rotors = 0.05 if delay else 0.0
+    plant = Plant(encoder_bits=bits, delay_steps=delay, joint_friction=1.0, rotor_inertia=rotors)
+    loop = ClosedLoop(start=HOME, plant=replace(plant, integrator='rk4'))
+    loop.go('hold', 1.0)
+    loop.controller.follow(Waypoints(loop.model.joint_names, [2.0], [HOME + 0.3]))
+    loop.run(2500)
+    assert loop.controller.take_events() == []
+    np.testing.assert_allclose(loop.q, HOME + 0.3, atol=0.05)
 
 
 def test_no_contact_is_felt_with_a_torque_of_zero():

@@ -147,8 +147,10 @@ class Engine:
         memory.disturbance[:] = memory.compensation[:] = memory.disturbance_at_rest[:] = 0.0
         forget_weight(memory)
         memory.disturbance_mean[:] = memory.disturbance_side[:] = 0.0
+        memory.friction[:] = memory.friction_direction[:] = memory.friction_time[:] = 0.0
         memory.residual[:] = memory.residual_mean[:] = memory.residual_spread[:] = 0.0
         memory.observer_trust[:] = 1.0
+        memory.position_count[:] = np.inf
         integration = self.config.values.integration
         memory.euler_share = 0.0 if integration == 'sampled' else 1.0
         memory.euler_variance, memory.euler_noise = 1.0, 0.0
@@ -300,6 +302,7 @@ class Engine:
         if tracks and not memory.tracks:
             # A hand that was felt while the arm yielded may be gone: only the weight is known.
             memory.disturbance[:] = memory.disturbance_mean[:] = memory.compensation
+            memory.friction_direction[:] = 0.0
             memory.disturbance_at_rest += memory.weight
             memory.rest_position[:] = self.q
             forget_weight(memory)

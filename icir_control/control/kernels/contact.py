@@ -56,7 +56,11 @@ FREE, TOUCHED, WAITING = range(3)
 
 @part
 def contact_share(memory: Struct, tick: Struct, unexplained: float, i: int) -> float:
-    """Take in joint i's unexplained torque; return the share of what counts as contact there."""
+    """Take in joint i's unexplained torque; return the share of what counts as contact there.
+
+    An encoder hides a motion of less than a count, and shows the next as a leap of the velocity.
+    The least change of the position that was ever seen is a count, or next to nothing.
+    """
     h, residual, mean = tick.period, memory.residual, memory.residual_mean
     spread = memory.residual_spread
     friction = memory.contact_friction
@@ -69,6 +73,11 @@ def contact_share(memory: Struct, tick: Struct, unexplained: float, i: int) -> f
         friction[i] -= MEAN_RATE * h * friction[i]
     noise = NOISE * RESIDUAL_GAIN * memory.measured_M[i, i]
     noise *= np.sqrt(max(memory.velocity_noise[i], 0.0))
+    for j in range(residual.shape[0]):
+        noise += RESIDUAL_GAIN * abs(memory.measured_M[i, j]) * memory.position_count[j] / h
+    moved = abs(tick.q[i] - memory.measured_q[i])
+    if moved > 0.0:
+        memory.position_count[i] = min(memory.position_count[i], moved)
     more = abs(residual[i] - mean[i])
     if memory.contact == WAITING:
         # Begun while the arm pressed already, the mean would not tell that it is free.

@@ -17,6 +17,7 @@ from icir_control.control.kernels.linear import (
     shown_inertia,
 )
 from icir_control.control.kernels.losses import add_losses
+from icir_control.control.kernels.memory import NO_PATH
 from icir_control.control.kernels.structs import Struct
 from icir_control.dynamics.kernels import mass_matrix_of, nle_of, terms
 
@@ -46,6 +47,15 @@ NOISE_TIME = 0.1
 
 SMOOTH = 0.5
 """[rad/s^2 or m/s^2] Change of the velocity that the model need not explain, in the filter."""
+
+TURN_SPEED = 0.002
+"""[rad/s or m/s] Of a joint's reference, at which its friction has turned."""
+
+TURN_TIME = 0.1
+"""[s] After a turn, in which what changes is friction."""
+
+LEAST_FRICTION = 0.01
+"""Share of the effort limit below which it may as well be something else."""
 
 INERTIA_TICKS = 8
 """After so many the inertia that the joints show is found again; it changes slowly."""
@@ -91,10 +101,12 @@ def observe(memory: Struct, tick: Struct) -> None:
         clear(r)
         clear(at_rest)
         clear(memory.load)
+        clear(memory.friction)
         memory.weight_share = 0.0
     fastest, touch = 0.0, 0.0
     for i in range(v.shape[0]):
         excess = compensation[i] - r[i]
+        _turn_friction(memory, tick, i)
         if memory.observing and gain > 0.0:
             unexplained = _unexplained(memory, v, h, i)
             touch = max(touch, contact_share(memory, tick, unexplained, i))
@@ -103,8 +115,9 @@ def observe(memory: Struct, tick: Struct) -> None:
             stable = min(gain, rate[i] * shown[i]) if memory.tracks else gain
             quiet = h * ESTIMATE_NOISE**2 / (max(memory.velocity_noise[i], 0.0) + 1e-30)
             share = min(trust[i] * min(stable, quiet) * h, 1.0)
-            r[i] += share * (unexplained - r[i])
-            r[i] = min(max(r[i], -LARGEST_SHARE * limit[i]), LARGEST_SHARE * limit[i])
+            change = share * (unexplained - r[i])
+            r[i] = min(max(r[i] + change, -LARGEST_SHARE * limit[i]), LARGEST_SHARE * limit[i])
+            _learn_friction(memory, change, i)
             _back_off(memory, i, h)
         if memory.tracks and gain > 0.0:
             compensation[i] = r[i] + left * excess
@@ -140,13 +153,40 @@ def turn_weight(memory: Struct, tick: Struct, g: np.ndarray) -> None:
 
 
 @part
+def _turn_friction(memory: Struct, tick: Struct, i: int) -> None:
+    """Turn joint i's friction, as far as it is known, with the velocity of its reference.
+
+    A joint that stops keeps the direction of its friction until it starts in the other one.
+    """
+    direction, time = memory.friction_direction, memory.friction_time
+    now = direction[i]
+    if memory.tracks and memory.path != NO_PATH:
+        wanted = min(max(tick.velocity_reference[i] / TURN_SPEED, -1.0), 1.0)
+        now = max(now, wanted) if wanted > 0.0 else min(now, wanted) if wanted < 0.0 else now
+    turned = now - direction[i]
+    direction[i] = now
+    if memory.friction[i] > LEAST_FRICTION * memory.effort_limit[i]:
+        memory.disturbance[i] -= turned * memory.friction[i]
+    time[i] = time[i] + tick.period if turned == 0.0 else 0.0
+
+
+@part
+def _learn_friction(memory: Struct, change: float, i: int) -> None:
+    """Take what an estimate changes by soon after joint i turned for friction."""
+    if memory.tracks and memory.friction_time[i] < TURN_TIME:
+        change *= -memory.friction_direction[i]
+        memory.friction[i] = max(memory.friction[i] + change, 0.0)
+
+
+@part
 def _back_off(memory: Struct, i: int, h: float) -> None:
     """Halve the trust in the estimate of joint i when it swings to the other side of its mean."""
     trust, mean, side = memory.observer_trust, memory.disturbance_mean, memory.disturbance_side
-    mean[i] += h / MEAN_TIME * (memory.disturbance[i] - mean[i])
+    r = memory.disturbance[i] + memory.friction_direction[i] * memory.friction[i]
+    mean[i] += h / MEAN_TIME * (r - mean[i])
     trust[i] += h / TRUST_TIME * (1.0 - trust[i])
     swing = SWING * memory.effort_limit[i]
-    beyond = memory.disturbance[i] - mean[i]
+    beyond = r - mean[i]
     if beyond > swing or beyond < -swing:
         now = 1.0 if beyond > 0.0 else -1.0
         if side[i] * now < 0.0:

@@ -99,6 +99,10 @@ MEMORY_LAYOUT = Layout(
         'disturbance_mean': (n,),
         'disturbance_side': (n,),
         'disturbance': (n,),
+        # Of that, friction: its size, direction, and time since that has changed.
+        'friction': (n,),
+        'friction_direction': (n,),
+        'friction_time': (n,),
         'compensation': (n,),
         # What was learnt at rest: weight of a load and of a heavier arm, and what is left.
         'disturbance_at_rest': (n,),
@@ -111,6 +115,7 @@ MEMORY_LAYOUT = Layout(
         'contact_torque': (),
         'largest_friction': (),
         'contact_friction': (n,),
+        'position_count': (n,),
         'residual': (n,),
         'residual_mean': (n,),
         'residual_spread': (n,),
