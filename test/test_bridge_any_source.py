@@ -1,5 +1,6 @@
 """The bridge as ros2_control's joint_state_topic_hardware_interface sees it."""
 
+import tempfile
 from importlib.util import find_spec
 from runpy import run_path
 from xml.etree import ElementTree
@@ -162,6 +163,8 @@ def test_the_ros2_control_files_belong_to_the_robot_and_to_the_bridge(ros_graph)
     written = yaml.safe_load(parameters.read_text())
     joints = written['/joint_trajectory_controller']['ros__parameters']['joints']
     assert joints == NAMES
+    # The hardware's node stamps the commands, and has a clock of its own.
+    assert written[f'/{control.get("name").lower()}']['ros__parameters']['use_sim_time'] is True
     remap = [f'{topic}:=simulation/{topic}' for topic in ('joint_states', 'joint_commands')]
     process = ros_graph.start(
         'bridge',
@@ -178,9 +181,23 @@ def test_the_ros2_control_files_belong_to_the_robot_and_to_the_bridge(ros_graph)
     find_spec('launch_ros') is None,
     reason='launch_ros comes with a ROS 2 installation; PyPI has no wheel of it',
 )
-def test_the_launch_file_of_ros2_control_describes_the_robot_with_its_hardware():
+def test_the_launch_file_of_ros2_control_starts_the_robot_with_its_hardware(tmp_path, monkeypatch):
+    from launch import LaunchDescription, LaunchService
+    from launch.actions import Shutdown
+    from launch_ros.actions import Node
+
+    monkeypatch.setattr(tempfile, 'tempdir', str(tmp_path))
     module = run_path(str(share_directory() / 'launch/ros2_control.launch.py'))
-    nodes = module['generate_launch_description']().entities
-    assert len(nodes) == 4
+    entities = module['generate_launch_description']().entities
+    assert sum(isinstance(entity, Node) for entity in entities) == 4
     robot = ElementTree.fromstring(module['robot_description']())
     assert robot.find('ros2_control/hardware/plugin').text.startswith('joint_state_topic_hardware')
+    (path,) = tmp_path.rglob('*.yaml')
+    written = yaml.safe_load(path.read_text())['/**']['ros__parameters']['robot_description']
+    assert written == module['robot_description']()
+    # Nothing is left behind.
+    service = LaunchService()
+    others = [entity for entity in entities if not isinstance(entity, Node)]
+    service.include_launch_description(LaunchDescription([*others, Shutdown()]))
+    assert service.run() == 0
+    assert not list(tmp_path.iterdir())
