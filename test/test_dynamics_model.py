@@ -287,6 +287,7 @@ def test_bad_frames_references_and_outputs_are_named(model):
 
 
 def test_a_jacobian_is_fresh_or_written_where_asked(model):
+    model = model.with_frame('tool', 'lower', SE3(np.eye(3), (0.1, 0.2, 0.3)))
     data = model.create_data()
     forward_kinematics(model, data, [0.3, 0.4])
     first = frame_jacobian(model, data, model.frame_id('lower'))
