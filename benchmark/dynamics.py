@@ -1,6 +1,6 @@
 """How fast the dynamics are from Python, beside Pinocchio's own bindings, in one run.
 
-Robots from six to 44 degrees of freedom: this package's Gen3, and arms, hands and humanoids of
+Robots from two to 44 degrees of freedom: this package's Gen3, and arms, hands and humanoids of
 PyPI's `example-robot-data`. Both sides compute the same quantities at the same state, and must
 agree before they are timed. They take turns, call by call in short rounds, and the best round of
 each counts, so that neither other work on the machine nor its clock favours one.
@@ -34,8 +34,11 @@ from icir_control import dynamics as icir
 from icir_control.share import share_directory
 
 ROBOTS = {
+    'Pendulum 2': ('double_pendulum_description/urdf', 'double_pendulum.urdf', 'link2'),
     'Gen3 6': ('', 'gen3_6dof.urdf', 'end_effector_link'),
+    'xArm 7': ('xarm_description/urdf', 'xarm7.urdf', 'link_eef'),
     'Panda 9': ('panda_description/urdf', 'panda.urdf', 'panda_hand'),
+    'Solo 12': ('solo_description/robots', 'solo12.urdf', 'FL_FOOT'),
     'Allegro 16': ('allegro_hand_description/urdf', 'allegro_left_hand.urdf', 'link_15.0_tip'),
     'Baxter 19': ('baxter_description/urdf', 'baxter.urdf', 'left_gripper'),
     'Talos 32': ('talos_data/robots', 'talos_reduced.urdf', 'gripper_right_base_link'),
@@ -289,7 +292,7 @@ def main(arguments: list[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     # Which joints mimic others does not matter here.
     logging.getLogger('icir_control').setLevel(logging.ERROR)
-    console = Console(width=None if sys.stdout.isatty() else 160)
+    console = Console(width=None if sys.stdout.isatty() else 240)
     console.print(machine())
     figures, starts = measure_calls(options.robots), measure_start()
     show(console, figures, starts)

@@ -165,11 +165,16 @@ class Trial:
             if key in MODES:  # the keyboard knows that the mode runs
                 self._sim.wait_for(f'(?m)^{MODES[key]}$', start=start)
         begin = self._time
-        self._observer.spin_until(lambda: self._time > begin + 0.3)
+        self._observer.spin_until(lambda: self._time > begin + 0.3 or self._over)
         if still:
-            self._observer.spin_until(lambda: self._rests or self._time > begin + LONGEST)
-            if not self._rests:
-                self.outcome.faults.append(f'{what}: still moving after {LONGEST:g} s')
+            self._observer.spin_until(
+                lambda: self._rests or self._time > begin + LONGEST or self._over
+            )
+        if self._over:
+            self.outcome.faults.append(f'{what}: the session ended')
+            return False
+        if still and not self._rests:
+            self.outcome.faults.append(f'{what}: still moving after {LONGEST:g} s')
         if mode and self._mode != mode:
             self.outcome.faults.append(f'{what}: left for {self._mode or "no mode"}')
             return False
@@ -204,7 +209,8 @@ class Trial:
 
     @property
     def _over(self) -> bool:
-        return not self._sim.running
+        # After it has diverged, time stands still.
+        return not self._sim.running or 'the simulation diverged' in self._sim.output
 
     @property
     def _time(self) -> float:

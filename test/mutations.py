@@ -4,7 +4,7 @@
 
 Kernels run as plain Python here, so that a mutant is a copy of this process in which one function
 has other code. Which sign of a kernel is flipped depends on the seed; where a kernel has none, its
-result, or what it passes or writes last, gets one.
+result, or what it passes or writes last, gets one, and a result that is a truth is reversed.
 """
 
 import ast
@@ -14,9 +14,11 @@ import os
 import random
 import sys
 from pathlib import Path
+from typing import Any
 
 os.environ['NUMBA_DISABLE_JIT'] = '1'
 
+import numpy as np
 import pytest
 from hypothesis import Phase, settings
 
@@ -69,23 +71,45 @@ def flip(function: ast.FunctionDef, seed: int) -> int:
         chosen = random.Random(f'{seed} {function.name}').choice(signed)
         chosen.op = SIGNS[type(chosen.op)]()
         return chosen.lineno
-    results = [node for node in nodes if isinstance(node, ast.Return)]
-    if results and not isinstance(results[-1].value, ast.Constant):
-        result = results[-1]
-        if isinstance(result.value, ast.Tuple):
-            result.value.elts[0] = ast.UnaryOp(ast.USub(), result.value.elts[0])
-        else:
-            result.value = ast.UnaryOp(ast.USub(), result.value)
+    if ast.unparse(function.returns) not in ('None', 'int'):
+        result = next(node for node in nodes if isinstance(node, ast.Return))
+        result.value = negative(result.value)
         return result.lineno
-    statements = [node.value for node in nodes if isinstance(node, ast.Expr)]
-    calls = [one for one in statements if isinstance(one, ast.Call)]
+    # Nothing is returned but what was wrong: what it passes on, or writes last, is its result.
+    ends = [one for one in function.body if isinstance(one, ast.Expr | ast.Return)]
+    calls = [end.value for end in ends if isinstance(end.value, ast.Call)]
     if not calls:
         change = [node for node in nodes if isinstance(node, ast.Assign)][-1]
-        change.value = ast.UnaryOp(ast.USub(), change.value)
+        change.value = negative(change.value)
         return change.lineno
     call = calls[-1]
-    call.args[-2] = ast.UnaryOp(ast.USub(), call.args[-2])  # the last one is written to
+    names = [ast.unparse(argument) for argument in call.args]
+    # The last argument is written to, if it is not what is stored.
+    is_stored = '.store' in ast.unparse(call.func) or names[-2] == 'buffer'
+    place = names.index('q') if 'q' in names else -1 if is_stored else -2
+    call.args[place] = negative(call.args[place])
     return call.lineno
+
+
+def negative(value: ast.expr) -> ast.expr:
+    """Return the expression of `negated` for a value."""
+    return ast.Call(ast.Name('negated', ast.Load()), [value], [])
+
+
+def negated(value: Any) -> Any:
+    """Return a number, an array or a tuple of them with the opposite sign; a truth reversed.
+
+    Of a tuple of tuples the last part alone is negated, a view where it lies.
+    """
+    if isinstance(value, bool | np.bool_):
+        return not value
+    if isinstance(value, tuple):
+        if isinstance(value[0], tuple | np.ndarray):
+            return *value[:-1], negated(value[-1])
+        return tuple(map(negated, value))
+    if isinstance(value, np.ndarray) and value.base is not None:
+        return np.negative(value, out=value)
+    return -value
 
 
 def mutate(module_name: str, name: str, seed: int) -> int:
@@ -100,6 +124,7 @@ def mutate(module_name: str, name: str, seed: int) -> int:
     function.__code__ = next(
         one for one in code.co_consts if getattr(one, 'co_name', None) == name
     )
+    function.__globals__['negated'] = negated
     return line
 
 

@@ -1,8 +1,9 @@
-"""How Python's values reach a compiled kernel: read as they are, or refused."""
+"""How Python's values reach a compiled kernel, read as they are or refused, and its own Python."""
 
 import os
 import subprocess
 import sys
+import tracemalloc
 from enum import IntEnum
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 
 from icir_control.compiled import JIT_DISABLED
 from icir_control.dynamics.kernels import CheckedKernel
+from icir_control.dynamics.kernels.results import fresh_matrix, fresh_vector, frozen
 
 
 class Level(IntEnum):
@@ -131,6 +133,60 @@ def test_arguments_are_borrowed(call):
     after = [sys.getrefcount(argument) for argument in (*arguments, *refused, np.ndarray)]
     # What pytest keeps of the last error may hold a few.
     assert max(np.subtract(after, before)) < 10
+
+
+@CheckedKernel
+def count(height, width):
+    if height < 0:
+        raise TypeError('no table has less than no rows')
+    out = fresh_matrix(height, width)
+    for i in range(height):
+        for j in range(width):
+            out[i, j] = i * width + j
+    return out
+
+
+@CheckedKernel
+def thirds(size):
+    out = fresh_vector(size)
+    out[:] = 1.0 / 3.0
+    return frozen(out)
+
+
+@pytest.mark.parametrize('shape', [(0, 3), (1, 1), (1, 4), (4, 1), (6, 7)])
+def test_an_array_that_a_kernel_makes_belongs_to_python(shape):
+    first, second = count.run(*shape), count.run(*shape)
+    assert type(first) is np.ndarray
+    assert first.flags.owndata
+    assert first.flags.carray
+    second[:] = -1.0
+    assert np.array_equal(first, np.arange(float(np.prod(shape))).reshape(shape))
+    assert sys.getrefcount(first) == sys.getrefcount(second) == 2
+
+
+def test_an_array_that_a_kernel_froze_is_read_only():
+    array = thirds.run(6)
+    assert array.tolist() == [1.0 / 3.0] * 6
+    with pytest.raises(ValueError, match='read-only'):
+        array[0] = 0.0
+
+
+def test_an_array_that_a_kernel_made_is_freed():
+    count.run(100, 100)
+    tracemalloc.start()
+    for _ in range(100):
+        count.run(100, 100)
+        with pytest.raises(TypeError):
+            count.run(-1, 100)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < 10 * 80_000
+
+
+def test_no_room_for_an_array_is_said():
+    with pytest.raises(MemoryError):
+        count.run(2**30, 2**20)
+    assert count.run(1, 2).tolist() == [[0.0, 1.0]]
 
 
 def test_nothing_is_compiled_by_the_way():

@@ -287,15 +287,18 @@ def test_bad_frames_references_and_outputs_are_named(model):
 
 
 def test_a_jacobian_is_fresh_or_written_where_asked(model):
+    model = model.with_frame('tool', 'lower', SE3(np.eye(3), (0.1, 0.2, 0.3)))
     data = model.create_data()
     forward_kinematics(model, data, [0.3, 0.4])
     first = frame_jacobian(model, data, model.frame_id('lower'))
     kept = first.copy()
     frame_jacobian(model, data, model.frame_id('upper'))
     assert np.array_equal(first, kept)
-    out = np.full((6, 2), np.nan)
-    assert frame_jacobian(model, data, model.frame_id('lower'), ReferenceFrame.LOCAL, out) is out
-    assert np.array_equal(out, kept)
+    for frame in range(model.nframes):
+        for reference in ReferenceFrame:
+            out = np.full((6, 2), np.nan)
+            assert frame_jacobian(model, data, frame, reference, out) is out
+            assert np.array_equal(out, frame_jacobian(model, data, frame, reference))
 
 
 def test_external_forces_are_checked(model):

@@ -36,10 +36,10 @@ class ReferenceFrame(IntEnum):
 
 
 LOCAL = ReferenceFrame.LOCAL
-_empty, _motion = np.empty, Motion.trusted
+_new = object.__new__
 _jacobian, _classical = kernels.frame_jacobian, kernels.frame_classical_acceleration
 
-_JACOBIANS = (kernels.frame_jacobian, kernels.frame_jacobian_rate)
+_JACOBIANS = (kernels.write_frame_jacobian, kernels.frame_jacobian_rate)
 _NEEDS = {
     kernels.frame_velocity: at.TWIST,
     kernels.frame_jacobian_rate: at.TWIST,
@@ -69,8 +69,7 @@ def frame_velocity(
     model: Model, data: Data, frame_id: int | str, reference: ReferenceFrame = LOCAL
 ) -> Motion:
     """Return the twist of a frame; twists must be computed."""
-    kernel = kernels.frame_velocity
-    return _motion(_fill(kernel, model, data, frame_id, reference, _empty(6)))
+    return Motion.trusted(_read(kernels.frame_velocity, model, data, frame_id, reference))
 
 
 def frame_acceleration(
@@ -81,8 +80,7 @@ def frame_acceleration(
     It is without gravity, and at ddq = 0 after `compute_all_terms`, or at the ddq that
     `forward_kinematics` was given.
     """
-    kernel = kernels.frame_acceleration
-    return _motion(_fill(kernel, model, data, frame_id, reference, _empty(6)))
+    return Motion.trusted(_read(kernels.frame_acceleration, model, data, frame_id, reference))
 
 
 def frame_classical_acceleration(
@@ -93,14 +91,15 @@ def frame_classical_acceleration(
     Its linear part is the spatial one plus omega x v. After `compute_all_terms` it is the drift
     dJ v of the task x_dd = J ddq + dJ v; after `forward_kinematics` with a, all of x_dd.
     """
-    # As `_fill`, spelled out here and in `frame_jacobian`: two calls of every tick.
-    out = _empty(6)
+    # `_read`, here and in `frame_jacobian`, and `trusted` spelled out: two calls of every tick.
     try:
-        if data.model is model and _classical.call(data.buffer, frame_id, reference, out) == 0:
-            return _motion(out)
+        if data.model is model:
+            motion = _new(Motion)
+            motion._vector = _classical.call(data.buffer, frame_id, reference)
+            return motion
     except NOT_TAKEN:
         pass
-    return _motion(_fill(_classical, model, data, frame_id, reference, out))
+    return Motion.trusted(_read(_classical, model, data, frame_id, reference))
 
 
 def frame_jacobian(
@@ -122,14 +121,14 @@ def frame_jacobian(
     Returns:
         (6, nv), linear part in the first three rows.
     """
+    if out is not None:
+        return _fill(kernels.write_frame_jacobian, model, data, frame_id, reference, out)
     try:
-        if out is None:
-            out = _empty(data.jacobian_shape)
-        if data.model is model and _jacobian.call(data.buffer, frame_id, reference, out) == 0:
-            return out
+        if data.model is model:
+            return _jacobian.call(data.buffer, frame_id, reference)
     except NOT_TAKEN:
         pass
-    return _fill(_jacobian, model, data, frame_id, reference, out)
+    return _read(_jacobian, model, data, frame_id, reference)
 
 
 def frame_jacobian_time_variation(
@@ -189,13 +188,24 @@ def _derivatives(
     return out.reshape(4, 6, model.nv)
 
 
+def _read(kernel: CheckedKernel, model: Model, data: Data, frame_id: Any, reference: Any) -> Array:
+    """Return what a kernel of (buffer, frame, reference) makes."""
+    try:
+        if data.model is model:
+            return kernel.call(data.buffer, frame_id, reference)
+    except NOT_TAKEN:
+        pass
+    index = _checked(kernel, model, data, frame_id, reference)
+    return kernel.run(data.buffer, index, int(reference))
+
+
 def _fill(
     kernel: CheckedKernel, model: Model, data: Data, frame_id: Any, reference: Any, out: Any
 ) -> Array:
     """Let a kernel of (buffer, frame, reference, out) write its answer, and return that."""
     try:
         if out is None:
-            out = _empty(data.jacobian_shape)
+            out = np.empty(data.jacobian_shape)
         if data.model is model and kernel.call(data.buffer, frame_id, reference, out) == 0:
             return out
     except NOT_TAKEN:

@@ -25,11 +25,12 @@ _HEAD = ir.ArrayType(_BYTE, object.__basicsize__ - 8)
 _ARRAY = ir.LiteralStructType(
     [_HEAD, _POINTER, _POINTER, _INT, _LENGTHS, _LENGTHS, _POINTER, _POINTER, _INT]
 )
-_TYPE, _DATA, _DIMENSIONS, _SHAPE, _DESCRIPTION, _FLAGS = 1, 2, 3, 4, 7, 8
+_TYPE, DATA, _DIMENSIONS, _SHAPE, _DESCRIPTION, _FLAGS = 1, 2, 3, 4, 7, 8
 # ... and `PyArray_Descr`.
 _DTYPE = ir.LiteralStructType([_HEAD, _POINTER, _POINTER, _BYTE, _BYTE, _BYTE, _BYTE, _INT])
 _BYTE_ORDER, _NUMBER = 5, 7
-_CARRAY = 0x0001 | 0x0100 | 0x0400
+WRITABLE = 0x0400
+_CARRAY = 0x0001 | 0x0100 | WRITABLE
 """Contiguous, aligned and writable."""
 
 
@@ -74,17 +75,16 @@ def _read_array(kind: PlainArray, value: Any, c: Any) -> NativeValue:
     builder = c.builder
     array = make_array(kind)(c.context, builder)
     refused = cgutils.alloca_once_value(builder, cgutils.true_bit)
-    fields = builder.bitcast(value, _ARRAY.as_pointer())
-    is_array = builder.icmp_unsigned('==', _field(builder, fields, _TYPE), _type_of_arrays(c))
-    with builder.if_then(is_array), builder.if_then(_is_plain(builder, fields, kind.ndim)):
-        lengths = _field(builder, fields, _SHAPE)
+    is_array = builder.icmp_unsigned('==', field(builder, value, _TYPE), _type_of_arrays(c))
+    with builder.if_then(is_array), builder.if_then(_is_plain(builder, value, kind.ndim)):
+        lengths = field(builder, value, _SHAPE)
         places = [cgutils.gep_inbounds(builder, lengths, axis) for axis in range(kind.ndim)]
         shape = [builder.load(place) for place in places]
         size = c.context.get_constant(types.intp, 8)
         strides = [size]
         for length in reversed(shape[1:]):
             strides.insert(0, builder.mul(strides[0], length))
-        data = builder.bitcast(_field(builder, fields, _DATA), array.data.type)
+        data = builder.bitcast(field(builder, value, DATA), array.data.type)
         populate_array(array, data, shape, strides, size, meminfo=None)
         builder.store(cgutils.false_bit, refused)
     is_error = builder.load(refused)
@@ -93,25 +93,36 @@ def _read_array(kind: PlainArray, value: Any, c: Any) -> NativeValue:
     return NativeValue(array._getvalue(), is_error=is_error)
 
 
-def _is_plain(builder: Any, fields: Any, dimensions: int) -> Any:
+def _is_plain(builder: Any, array: Any, dimensions: int) -> Any:
     """Generate the check of an array's fields."""
-    description = builder.bitcast(_field(builder, fields, _DESCRIPTION), _DTYPE.as_pointer())
-    flags = builder.and_(_field(builder, fields, _FLAGS), _INT(_CARRAY))
+    flags = builder.and_(field(builder, array, _FLAGS), _INT(_CARRAY))
     is_plain = builder.icmp_unsigned('==', flags, _INT(_CARRAY))
-    for struct, index, expected in (
-        (fields, _DIMENSIONS, dimensions),
-        (description, _NUMBER, np.dtype(np.float64).num),
-        (description, _BYTE_ORDER, ord('=')),
+    description = field(builder, array, _DESCRIPTION)
+    for found, expected in (
+        (field(builder, array, _DIMENSIONS), dimensions),
+        (field(builder, description, _NUMBER, _DTYPE), np.dtype(np.float64).num),
+        (field(builder, description, _BYTE_ORDER, _DTYPE), ord('=')),
     ):
-        found = _field(builder, struct, index)
         is_equal = builder.icmp_unsigned('==', found, found.type(expected))
         is_plain = builder.and_(is_plain, is_equal)
     return is_plain
 
 
-def _field(builder: Any, struct: Any, index: int) -> Any:
-    """Generate the reading of a field."""
-    return builder.load(cgutils.gep_inbounds(builder, struct, 0, index))
+def field(builder: Any, value: Any, index: int, struct: Any = _ARRAY) -> Any:
+    """Generate the reading of a field of an array, or of another structure."""
+    return builder.load(_place(builder, value, index, struct))
+
+
+def clear_flag(builder: Any, array: Any, flag: int) -> None:
+    """Generate what takes a flag from an array."""
+    place = _place(builder, array, _FLAGS, _ARRAY)
+    builder.store(builder.and_(builder.load(place), _INT(~flag)), place)
+
+
+def _place(builder: Any, value: Any, index: int, struct: Any) -> Any:
+    """Generate the address of a field."""
+    fields = builder.bitcast(value, struct.as_pointer())
+    return cgutils.gep_inbounds(builder, fields, 0, index)
 
 
 def _type_of_arrays(c: Any) -> Any:

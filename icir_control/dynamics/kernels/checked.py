@@ -22,7 +22,9 @@ LARGEST = 1e100
 
 
 class CheckedKernel:
-    """A kernel that Python calls: of float64 arrays and integers, returning an integer.
+    """A kernel that Python calls, of float64 arrays and integers.
+
+    It returns an integer or an array that it makes; see `results`.
 
     It keeps the interpreter's lock, since giving it away and back costs as much as the dynamics
     of an arm.
@@ -37,14 +39,14 @@ class CheckedKernel:
 
     __slots__ = ('_function', 'call', 'names')
 
-    def __init__(self, function: Callable[..., int]) -> None:
+    def __init__(self, function: Callable[..., Any]) -> None:
         """Compile nothing yet."""
         code = function.__code__
         self.names = code.co_varnames[: code.co_argcount]
         self._function = function if JIT_DISABLED else cached(function)
-        self.call: Callable[..., int] = _refuse
+        self.call: Callable[..., Any] = _refuse
 
-    def run(self, *arguments: Any) -> int:
+    def run(self, *arguments: Any) -> Any:
         """Call the kernel, compiled for arguments like these if it is not compiled yet."""
         if self.call is _refuse:
             dimensions = tuple(_dimensions(argument) for argument in arguments)
@@ -53,7 +55,7 @@ class CheckedKernel:
         return self.call(*arguments)
 
 
-def _refuse(*arguments: Any) -> int:
+def _refuse(*arguments: Any) -> Any:
     raise TypeError('not compiled yet')
 
 
@@ -67,17 +69,17 @@ def _dimensions(argument: Any) -> int | None:
     return argument.ndim
 
 
-def _compiled(function: Any, dimensions: tuple[int | None, ...]) -> Callable[..., int]:
+def _compiled(function: Any, dimensions: tuple[int | None, ...]) -> Callable[..., Any]:
     # Not imported without the compiler.
     from icir_control.dynamics.kernels.arguments import Index, PlainArray
 
     return function.compile(tuple(Index() if n is None else PlainArray(n) for n in dimensions))
 
 
-def _plain(function: Any, dimensions: tuple[int | None, ...]) -> Callable[..., int]:
+def _plain(function: Any, dimensions: tuple[int | None, ...]) -> Callable[..., Any]:
     """Return a Python function that refuses what its compiled form refuses."""
 
-    def strict(*arguments: Any) -> int:
+    def strict(*arguments: Any) -> Any:
         if tuple(map(_dimensions, arguments)) != dimensions:
             raise TypeError('an array of other dimensions than expected')
         return function(*arguments)

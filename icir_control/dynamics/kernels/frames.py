@@ -1,7 +1,8 @@
 """Frames that are fixed to bodies: pose, twist, acceleration, Jacobian and its rate.
 
-The checked kernels return 1 for a frame or reference that does not exist, an array that does not
-fit, or what they need and was never computed: NaN then.
+The checked kernels return 1, or raise a `TypeError` where they return an array, for a frame or
+reference that does not exist, an array that does not fit, or what they need and was never
+computed: NaN then.
 """
 
 from math import isnan
@@ -14,6 +15,7 @@ from icir_control.dynamics.kernels import spatial as sp
 from icir_control.dynamics.kernels import vector as vec
 from icir_control.dynamics.kernels.checked import CheckedKernel
 from icir_control.dynamics.kernels.forward import place_all
+from icir_control.dynamics.kernels.results import fresh_matrix, fresh_vector, frozen
 from icir_control.dynamics.kernels.vector import Matrix, Vector
 
 LOCAL, WORLD, LOCAL_WORLD_ALIGNED = range(3)
@@ -186,40 +188,59 @@ def frame_pose(
     return 0
 
 
+@inlined
+def _as_array(motion: sp.Spatial) -> np.ndarray:
+    """Return a motion as a new read-only array (6,)."""
+    if isnan(motion[0][0]):
+        raise TypeError('never computed')
+    out = fresh_vector(6)
+    _write_motion(motion, out)
+    return frozen(out)
+
+
 @CheckedKernel
-def frame_velocity(buffer: np.ndarray, frame: int, reference: int, out: np.ndarray) -> int:
-    """Write a frame's twist (6,)."""
+def frame_velocity(buffer: np.ndarray, frame: int, reference: int) -> np.ndarray:
+    """Return a frame's twist (6,), read-only."""
     if not _is_known(buffer, frame, reference):
-        return 1
+        raise TypeError('no such frame')
     rows, row, R, p = _place_axes(buffer, frame, reference)
-    _write_motion(_motion_at(rows, row, at.TWIST, R, p), out)
-    return 1 if isnan(out[0]) else 0
+    return _as_array(_motion_at(rows, row, at.TWIST, R, p))
 
 
 @CheckedKernel
-def frame_acceleration(buffer: np.ndarray, frame: int, reference: int, out: np.ndarray) -> int:
-    """Write a frame's spatial acceleration (6,)."""
+def frame_acceleration(buffer: np.ndarray, frame: int, reference: int) -> np.ndarray:
+    """Return a frame's spatial acceleration (6,), read-only."""
     if not _is_known(buffer, frame, reference):
-        return 1
+        raise TypeError('no such frame')
     rows, row, R, p = _place_axes(buffer, frame, reference)
-    _write_motion(_motion_at(rows, row, at.ACCELERATION, R, p), out)
-    return 1 if isnan(out[0]) else 0
+    return _as_array(_motion_at(rows, row, at.ACCELERATION, R, p))
 
 
 @CheckedKernel
-def frame_classical_acceleration(
-    buffer: np.ndarray, frame: int, reference: int, out: np.ndarray
-) -> int:
-    """Write a frame's classical acceleration (6,)."""
+def frame_classical_acceleration(buffer: np.ndarray, frame: int, reference: int) -> np.ndarray:
+    """Return a frame's classical acceleration (6,), read-only."""
     if not _is_known(buffer, frame, reference):
-        return 1
+        raise TypeError('no such frame')
     rows, row, R, p = _place_axes(buffer, frame, reference)
-    _write_motion(_classical(rows, row, R, p), out)
-    return 1 if isnan(out[0]) else 0
+    return _as_array(_classical(rows, row, R, p))
 
 
 @CheckedKernel
-def frame_jacobian(buffer: np.ndarray, frame: int, reference: int, out: np.ndarray) -> int:
+def frame_jacobian(buffer: np.ndarray, frame: int, reference: int) -> np.ndarray:
+    """Return a frame's Jacobian (6, nv)."""
+    if not _is_known(buffer, frame, reference):
+        raise TypeError('no such frame')
+    rows, row, R, p = _place_axes(buffer, frame, reference)
+    if isnan(rows[row, at.POSITION]):
+        raise TypeError('never computed')
+    out = fresh_matrix(6, int(buffer[at.H_NV]))
+    out[:] = 0.0
+    _write_jacobian(rows, row, R, p, out)
+    return out
+
+
+@CheckedKernel
+def write_frame_jacobian(buffer: np.ndarray, frame: int, reference: int, out: np.ndarray) -> int:
     """Write a frame's Jacobian (6, nv)."""
     if not _is_known(buffer, frame, reference) or not _fits(buffer, out):
         return 1
