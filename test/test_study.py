@@ -2,14 +2,16 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 
 import numpy as np
 import pytest
 
-from icir_control.app.study.engine import ClusterError, run_study
+from icir_control.app.study.engine import LARGEST_TASK, ClusterError, run_all, run_study
 from icir_control.app.study.plan import Study
 from icir_control.app.study.report import sensitivities, worst, write_page
 from icir_control.app.study.run import METRICS, run_one
@@ -95,6 +97,20 @@ def collect(study, table, **options):
     return table.read_bytes()
 
 
+def test_a_task_of_several_runs_gives_the_row_of_each(tmp_path):
+    distributed = pytest.importorskip('distributed', reason='the extra `study` is not installed')
+    study = study_of(tmp_path, TEXT.replace('number: 5', 'number: 256'))
+    samples = [one | {'plant.joint_friction': -1.0} for one in study.samples()]  # refused
+    runs = range(0, 2 * len(samples), 2)
+    with distributed.Client(
+        processes=False, n_workers=1, threads_per_worker=1, dashboard_address=':0'
+    ) as client:
+        rows = list(run_all(client, study, runs, samples))
+    assert len(rows) > LARGEST_TASK
+    expected = [run_one(study, run, sample) for run, sample in zip(runs, samples, strict=True)]
+    assert repr(sorted(rows, key=lambda row: row['run'])) == repr(expected)
+
+
 @pytest.mark.long
 def test_the_table_does_not_depend_on_the_workers(tmp_path, start_cluster):
     study = study_of(tmp_path)
@@ -128,28 +144,77 @@ def test_an_interrupted_study_goes_on(tmp_path):
     assert table.read_bytes() == collect(study, tmp_path / 'whole.csv', workers=1)
 
 
+NURSERY = """
+import asyncio, os, sys
+from distributed import Worker
+from icir_control.app.study.plan import Study
+from icir_control.app.study.run import run_one
+
+async def work(address, folder):
+    async with Worker(address, nthreads=1, local_directory=folder) as worker:
+        await worker.finished()
+
+run_one(Study('gen3_6dof', ('hold',), {}, 1, 'sobol', 0), 0, {})
+for line in sys.stdin:
+    pid = os.fork()
+    if not pid:
+        asyncio.run(work(*line.split()))
+        os._exit(0)
+    print(pid, flush=True)
+"""
+"""A process that has loaded all, and becomes a worker at once: address and folder a line."""
+
+
+class Forked:
+    """A worker that a nursery has become."""
+
+    def __init__(self, nursery, address, folder):
+        nursery.stdin.write(f'{address} {folder}\n')
+        self.pid = int(nursery.stdout.readline())
+
+    def kill(self):
+        with suppress(ProcessLookupError):
+            os.kill(self.pid, signal.SIGKILL)
+
+    def wait(self):
+        pass
+
+
 class Cluster:
     """A scheduler and two workers, each a process with a folder of its own."""
 
-    def __init__(self, folder):
-        self.folder, self.started = folder, 0
+    def __init__(self, folder, forked):
+        self.folder, self.started, self.nursery = folder, 0, None
         self.file = folder / 'scheduler.json'
         self.scheduler = self.start('scheduler', '--host', '127.0.0.1', '--port', '0')
         while not self.file.exists():
             assert self.scheduler.poll() is None
             time.sleep(0.05)
         self.address = json.loads(self.file.read_text())['address']
+        if forked:
+            self.nursery = subprocess.Popen(
+                (sys.executable, '-c', NURSERY),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                text=True,
+                bufsize=1,
+                # One thread, as a process that forks should have.
+                env=os.environ | {'OPENBLAS_NUM_THREADS': '1'},
+            )
         self.workers = [self.new_worker() for _ in range(2)]
 
     def new_worker(self):
         own = self.folder / f'worker_{self.started}'
+        if self.nursery:
+            self.started += 1
+            return Forked(self.nursery, self.address, own)
         return self.start('worker', '--no-nanny', '--nthreads', '1', '--local-directory', str(own))
 
     def start(self, *arguments):
         self.started += 1
         environment = os.environ | {
             'DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES': '20',
-            'DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT': '600s',
+            'DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT': '600s',  # a machine may be slow
         }
         options = ('--scheduler-file', str(self.file), '--no-dashboard')
         with (self.folder / f'{self.started}.log').open('w') as log:
@@ -166,7 +231,7 @@ class Cluster:
         self.workers[which] = self.new_worker()
 
     def close(self):
-        for process in (*self.workers, self.scheduler):
+        for process in (*self.workers, *filter(None, [self.nursery]), self.scheduler):
             process.kill()
             process.wait()
 
@@ -176,10 +241,10 @@ def start_cluster(tmp_path):
     pytest.importorskip('distributed', reason='the extra `study` is not installed')
     clusters = []
 
-    def start():
+    def start(forked=False):
         folder = tmp_path / f'cluster_{len(clusters)}'
         folder.mkdir()
-        clusters.append(Cluster(folder))
+        clusters.append(Cluster(folder, forked))
         return clusters[-1]
 
     yield start
@@ -188,24 +253,27 @@ def start_cluster(tmp_path):
 
 
 @pytest.mark.long
+@pytest.mark.timeout(3600)
 def test_workers_and_scheduler_that_are_killed_lose_nothing(tmp_path, start_cluster):
-    study = study_of(tmp_path, TEXT.replace('number: 5', 'number: 16'))
+    study = study_of(tmp_path, TEXT.replace('number: 5', 'number: 500'))
     quiet = collect(study, tmp_path / 'quiet.csv', workers=2)
-    cluster, table = start_cluster(), tmp_path / 'killed.csv'
+    assert quiet.count(b',arrived,') == 1000
+    cluster, table = start_cluster(forked=True), tmp_path / 'killed.csv'
     rng, kills = np.random.default_rng(0), []
+    when = {*rng.choice(np.arange(1, 900), 20, replace=False).tolist()}
 
     def kill(done, total):
-        if 0 < done <= 20:
+        if done in when:
             kills.append(done)
             cluster.kill_worker(rng.integers(2))
-        elif done == 24:
+        elif done == 950:
             cluster.scheduler.kill()
 
-    with pytest.raises(ClusterError, match='the scheduler is gone, with 8 runs to do'):
+    with pytest.raises(ClusterError, match=r'the scheduler is gone, with \d+ runs to do'):
         run_study(study, table, kill, scheduler=cluster.address)
-    assert kills == list(range(1, 21))
-    assert table.read_bytes().count(b'\n') == 25
-    assert collect(study, table, scheduler=start_cluster().address) == quiet
+    assert len(kills) == 20
+    assert 951 <= table.read_bytes().count(b'\n') <= 1000
+    assert collect(study, table, scheduler=start_cluster(forked=True).address) == quiet
 
 
 @pytest.mark.parametrize(
