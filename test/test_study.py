@@ -11,10 +11,11 @@ from contextlib import suppress
 import numpy as np
 import pytest
 
+from icir_control import Robot
 from icir_control.app.study.engine import LARGEST_TASK, ClusterError, run_all, run_study
-from icir_control.app.study.plan import Study
-from icir_control.app.study.report import sensitivities, worst, write_page
-from icir_control.app.study.run import METRICS, run_one
+from icir_control.app.study.plan import METRICS, Study
+from icir_control.app.study.report import quantiles, sensitivities, worst, write_page
+from icir_control.app.study.run import run_one
 from icir_control.errors import ConfigurationError
 
 TEXT = """
@@ -59,7 +60,11 @@ def test_samples_are_as_asked_and_the_same_each_time(tmp_path):
     [
         ('number: 5', 'number: 0', 'number = 0 is not valid; expected a whole number, at least 1'),
         ('number: 5', 'numbr: 5', 'expected run, vary, and of the others'),
-        ('- hold', '- fly', "run = 'fly' is not valid; expected a push, or a mode: gravity"),
+        (
+            '- hold',
+            '- fly',
+            "run = 'fly' is not valid; expected a push, a target, or a mode: gravity",
+        ),
         ('seconds: 0.05', 'second: 1', 'push: .x, y, z. in N and seconds'),
         ('payload_mass', 'payload', "vary has 'plant.payload'; expected one of plant.mass_scale"),
         ('uniform: [0.0, 2.0]', 'uniform: [0.0]', '2 finite numbers'),
@@ -67,6 +72,20 @@ def test_samples_are_as_asked_and_the_same_each_time(tmp_path):
         ('normal:', 'gauss:', 'one of grid, uniform, normal'),
         ('number: 5', 'sampling: best', 'one of sobol, random'),
         ('run:', '[', 'cannot be read as a study'),
+        ('- hold', '- wait: 0', r"'wait': 0.* is not valid; expected wait: seconds"),
+        ('- hold', '- move_by: [0.0, 0.0]', r'expected move_by: \[x, y, z\] in m'),
+        (
+            '- hold',
+            '- {move_by: [0, 0, 0], wait: 1}',
+            'expected one of push: .*; move_to: .*; wait',
+        ),
+        ('plant.payload_mass', 'start.joint_9', 'goal.z'),
+        (
+            'number: 5',
+            'metrics: {far: "math:nothing"}',
+            "'math:nothing' cannot be loaded: .*function",
+        ),
+        ('number: 5', 'metrics: {joint_error: "math:pi"}', 'a name that no column has'),
     ],
 )
 def test_what_is_no_study_is_refused(tmp_path, old, new, words):
@@ -88,6 +107,37 @@ def test_a_run_is_a_row_and_the_same_each_time(tmp_path):
     assert np.isnan(refused['joint_error'])
     braked = run_one(study, 0, sample | {'joint_gains.kp': 700_000.0})
     assert 'unstable' in braked['outcome']
+
+
+def last_position(log):
+    return log.tool_position[-1, 2]
+
+
+def test_start_targets_and_metrics_of_ones_own(tmp_path):
+    text = """
+    run:
+      - wait: 0.01
+      - move_joints: [0.0, 0.8, 1.5, 0.0, 0.8, -1.5]
+      - move_by: [0.0, 0.0, -0.02]
+        seconds: 0.5
+    vary:
+      start.joint_2: {grid: [0.5]}
+      goal.z: {uniform: [-0.01, 0.01]}
+    metrics: {height: "test_study:last_position"}
+    number: 2
+    """
+    study = study_of(tmp_path, text)
+    sample = study.samples()[1]
+    row = run_one(study, 0, sample, tmp_path / 'run.mcap')
+    with Robot.simulate(start=[0.0, 0.5, 0.0, 0.0, 0.0, 0.0]) as robot:
+        robot.run(0.01)
+        robot.move_joints([0.0, 0.8, 1.5, 0.0, 0.8, -1.5])
+        robot.move_by([0.0, 0.0, -0.02 + sample['goal.z']], duration=0.5)
+        assert row['height'] == robot.log.tool_position[-1, 2]
+        assert row['time'] == robot.time
+    assert row['outcome'] == 'arrived'
+    shown = quantiles(study, [{name: str(value) for name, value in row.items()}])
+    assert shown['height [-]'] == [f'{row["height"]:.3g}'] * 5
 
 
 def collect(study, table, **options):
@@ -320,7 +370,7 @@ def test_the_page_tells_the_worst_runs_and_how_to_see_them(tmp_path):
     assert all(f'icir_control {verb} run_7.mcap' in cases[1][1] for verb in ('report', 'film'))
     write_page(study, rows, file, page)
     text = page.read_text()
-    assert text.count('src="data:image/png;base64,') == 2
+    assert text.count('src="data:image/png;base64,') == 3
     assert '49 of 50 runs arrived' in text
     assert '&lt;too far&gt;' in text
     assert 'http' not in text  # it needs no network

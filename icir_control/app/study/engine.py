@@ -18,7 +18,7 @@ from typing import Any
 from uuid import uuid4
 
 from icir_control.app.study.plan import Sample, Study
-from icir_control.app.study.run import METRICS, Row, run_one
+from icir_control.app.study.run import Row, run_one
 from icir_control.errors import ConfigurationError, IcirError
 
 DEATHS = 20
@@ -54,7 +54,7 @@ def run_study(
         ClusterError: Runs are missing; the table keeps the others.
     """
     samples = study.samples()
-    columns = ['run', *study.vary, 'outcome', 'time', *METRICS, 'version']
+    columns = ['run', *study.vary, 'outcome', 'time', *study.units, 'seed', 'version']
     done = _read(table, columns, samples)
     missing = [index for index in range(len(samples)) if index not in done]
     show(len(done), len(samples))
@@ -65,7 +65,7 @@ def run_study(
                 file.write(_line(columns))
             ours = version('icir_control')
             for row in run_all(client, study, missing, [samples[index] for index in missing]):
-                row['version'] = ours
+                row |= {'seed': study.seed, 'version': ours}
                 file.write(_line([row[name] for name in columns]))
                 file.flush()
                 done[row['run']] = {name: str(row[name]) for name in columns}
@@ -98,7 +98,7 @@ def run_all(
     work = list(zip(runs, samples, strict=True))
     tasks = [work[begin : begin + size] for begin in range(0, len(work), size)]
     missing, topic = set(runs), f'rows of {uuid4()}'
-    arrived: SimpleQueue[Row | Future] = SimpleQueue()
+    arrived: SimpleQueue[Row | Future[None]] = SimpleQueue()
     client.subscribe_topic(topic, lambda event: arrived.put(event[1][0]))
     pending = set(client.map(partial(_run_some, study, topic), tasks, pure=False))
     for future in pending:
