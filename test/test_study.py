@@ -2,17 +2,20 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 
 import numpy as np
 import pytest
 
-from icir_control.app.study.engine import ClusterError, run_study
-from icir_control.app.study.plan import Study
-from icir_control.app.study.report import sensitivities, worst, write_page
-from icir_control.app.study.run import METRICS, run_one
+from icir_control import Robot
+from icir_control.app.study.engine import LARGEST_TASK, ClusterError, run_all, run_study
+from icir_control.app.study.plan import METRICS, Study
+from icir_control.app.study.report import quantiles, sensitivities, worst, write_page
+from icir_control.app.study.run import run_one
 from icir_control.errors import ConfigurationError
 
 TEXT = """
@@ -57,7 +60,11 @@ def test_samples_are_as_asked_and_the_same_each_time(tmp_path):
     [
         ('number: 5', 'number: 0', 'number = 0 is not valid; expected a whole number, at least 1'),
         ('number: 5', 'numbr: 5', 'expected run, vary, and of the others'),
-        ('- hold', '- fly', "run = 'fly' is not valid; expected a push, or a mode: gravity"),
+        (
+            '- hold',
+            '- fly',
+            "run = 'fly' is not valid; expected a push, a target, or a mode: gravity",
+        ),
         ('seconds: 0.05', 'second: 1', 'push: .x, y, z. in N and seconds'),
         ('payload_mass', 'payload', "vary has 'plant.payload'; expected one of plant.mass_scale"),
         ('uniform: [0.0, 2.0]', 'uniform: [0.0]', '2 finite numbers'),
@@ -65,6 +72,20 @@ def test_samples_are_as_asked_and_the_same_each_time(tmp_path):
         ('normal:', 'gauss:', 'one of grid, uniform, normal'),
         ('number: 5', 'sampling: best', 'one of sobol, random'),
         ('run:', '[', 'cannot be read as a study'),
+        ('- hold', '- wait: 0', r"'wait': 0.* is not valid; expected wait: seconds"),
+        ('- hold', '- move_by: [0.0, 0.0]', r'expected move_by: \[x, y, z\] in m'),
+        (
+            '- hold',
+            '- {move_by: [0, 0, 0], wait: 1}',
+            'expected one of push: .*; move_to: .*; wait',
+        ),
+        ('plant.payload_mass', 'start.joint_9', 'goal.z'),
+        (
+            'number: 5',
+            'metrics: {far: "math:nothing"}',
+            "'math:nothing' cannot be loaded: .*function",
+        ),
+        ('number: 5', 'metrics: {joint_error: "math:pi"}', 'a name that no column has'),
     ],
 )
 def test_what_is_no_study_is_refused(tmp_path, old, new, words):
@@ -88,11 +109,56 @@ def test_a_run_is_a_row_and_the_same_each_time(tmp_path):
     assert 'unstable' in braked['outcome']
 
 
+def last_position(log):
+    return log.tool_position[-1, 2]
+
+
+def test_start_targets_and_metrics_of_ones_own(tmp_path):
+    text = """
+    run:
+      - wait: 0.01
+      - move_joints: [0.0, 0.8, 1.5, 0.0, 0.8, -1.5]
+      - move_by: [0.0, 0.0, -0.02]
+        seconds: 0.5
+    vary:
+      start.joint_2: {grid: [0.5]}
+      goal.z: {uniform: [-0.01, 0.01]}
+    metrics: {height: "test_study:last_position"}
+    number: 2
+    """
+    study = study_of(tmp_path, text)
+    sample = study.samples()[1]
+    row = run_one(study, 0, sample, tmp_path / 'run.mcap')
+    with Robot.simulate(start=[0.0, 0.5, 0.0, 0.0, 0.0, 0.0]) as robot:
+        robot.run(0.01)
+        robot.move_joints([0.0, 0.8, 1.5, 0.0, 0.8, -1.5])
+        robot.move_by([0.0, 0.0, -0.02 + sample['goal.z']], duration=0.5)
+        assert row['height'] == robot.log.tool_position[-1, 2]
+        assert row['time'] == robot.time
+    assert row['outcome'] == 'arrived'
+    shown = quantiles(study, [{name: str(value) for name, value in row.items()}])
+    assert shown['height [-]'] == [f'{row["height"]:.3g}'] * 5
+
+
 def collect(study, table, **options):
     shown = []
     rows = run_study(study, table, lambda *counts: shown.append(counts), **options)
     assert shown[-1] == (len(rows), len(rows))
     return table.read_bytes()
+
+
+def test_a_task_of_several_runs_gives_the_row_of_each(tmp_path):
+    distributed = pytest.importorskip('distributed', reason='the extra `study` is not installed')
+    study = study_of(tmp_path, TEXT.replace('number: 5', 'number: 256'))
+    samples = [one | {'plant.joint_friction': -1.0} for one in study.samples()]  # refused
+    runs = range(0, 2 * len(samples), 2)
+    with distributed.Client(
+        processes=False, n_workers=1, threads_per_worker=1, dashboard_address=':0'
+    ) as client:
+        rows = list(run_all(client, study, runs, samples))
+    assert len(rows) > LARGEST_TASK
+    expected = [run_one(study, run, sample) for run, sample in zip(runs, samples, strict=True)]
+    assert repr(sorted(rows, key=lambda row: row['run'])) == repr(expected)
 
 
 @pytest.mark.long
@@ -128,28 +194,77 @@ def test_an_interrupted_study_goes_on(tmp_path):
     assert table.read_bytes() == collect(study, tmp_path / 'whole.csv', workers=1)
 
 
+NURSERY = """
+import asyncio, os, sys
+from distributed import Worker
+from icir_control.app.study.plan import Study
+from icir_control.app.study.run import run_one
+
+async def work(address, folder):
+    async with Worker(address, nthreads=1, local_directory=folder) as worker:
+        await worker.finished()
+
+run_one(Study('gen3_6dof', ('hold',), {}, 1, 'sobol', 0), 0, {})
+for line in sys.stdin:
+    pid = os.fork()
+    if not pid:
+        asyncio.run(work(*line.split()))
+        os._exit(0)
+    print(pid, flush=True)
+"""
+"""A process that has loaded all, and becomes a worker at once: address and folder a line."""
+
+
+class Forked:
+    """A worker that a nursery has become."""
+
+    def __init__(self, nursery, address, folder):
+        nursery.stdin.write(f'{address} {folder}\n')
+        self.pid = int(nursery.stdout.readline())
+
+    def kill(self):
+        with suppress(ProcessLookupError):
+            os.kill(self.pid, signal.SIGKILL)
+
+    def wait(self):
+        pass
+
+
 class Cluster:
     """A scheduler and two workers, each a process with a folder of its own."""
 
-    def __init__(self, folder):
-        self.folder, self.started = folder, 0
+    def __init__(self, folder, forked):
+        self.folder, self.started, self.nursery = folder, 0, None
         self.file = folder / 'scheduler.json'
         self.scheduler = self.start('scheduler', '--host', '127.0.0.1', '--port', '0')
         while not self.file.exists():
             assert self.scheduler.poll() is None
             time.sleep(0.05)
         self.address = json.loads(self.file.read_text())['address']
+        if forked:
+            self.nursery = subprocess.Popen(
+                (sys.executable, '-c', NURSERY),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                text=True,
+                bufsize=1,
+                # One thread, as a process that forks should have.
+                env=os.environ | {'OPENBLAS_NUM_THREADS': '1'},
+            )
         self.workers = [self.new_worker() for _ in range(2)]
 
     def new_worker(self):
         own = self.folder / f'worker_{self.started}'
+        if self.nursery:
+            self.started += 1
+            return Forked(self.nursery, self.address, own)
         return self.start('worker', '--no-nanny', '--nthreads', '1', '--local-directory', str(own))
 
     def start(self, *arguments):
         self.started += 1
         environment = os.environ | {
             'DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES': '20',
-            'DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT': '600s',
+            'DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT': '600s',  # a machine may be slow
         }
         options = ('--scheduler-file', str(self.file), '--no-dashboard')
         with (self.folder / f'{self.started}.log').open('w') as log:
@@ -166,7 +281,7 @@ class Cluster:
         self.workers[which] = self.new_worker()
 
     def close(self):
-        for process in (*self.workers, self.scheduler):
+        for process in (*self.workers, *filter(None, [self.nursery]), self.scheduler):
             process.kill()
             process.wait()
 
@@ -176,10 +291,10 @@ def start_cluster(tmp_path):
     pytest.importorskip('distributed', reason='the extra `study` is not installed')
     clusters = []
 
-    def start():
+    def start(forked=False):
         folder = tmp_path / f'cluster_{len(clusters)}'
         folder.mkdir()
-        clusters.append(Cluster(folder))
+        clusters.append(Cluster(folder, forked))
         return clusters[-1]
 
     yield start
@@ -188,24 +303,27 @@ def start_cluster(tmp_path):
 
 
 @pytest.mark.long
+@pytest.mark.timeout(3600)
 def test_workers_and_scheduler_that_are_killed_lose_nothing(tmp_path, start_cluster):
-    study = study_of(tmp_path, TEXT.replace('number: 5', 'number: 16'))
+    study = study_of(tmp_path, TEXT.replace('number: 5', 'number: 500'))
     quiet = collect(study, tmp_path / 'quiet.csv', workers=2)
-    cluster, table = start_cluster(), tmp_path / 'killed.csv'
+    assert quiet.count(b',arrived,') == 1000
+    cluster, table = start_cluster(forked=True), tmp_path / 'killed.csv'
     rng, kills = np.random.default_rng(0), []
+    when = {*rng.choice(np.arange(1, 900), 20, replace=False).tolist()}
 
     def kill(done, total):
-        if 0 < done <= 20:
+        if done in when:
             kills.append(done)
             cluster.kill_worker(rng.integers(2))
-        elif done == 24:
+        elif done == 950:
             cluster.scheduler.kill()
 
-    with pytest.raises(ClusterError, match='the scheduler is gone, with 8 runs to do'):
+    with pytest.raises(ClusterError, match=r'the scheduler is gone, with \d+ runs to do'):
         run_study(study, table, kill, scheduler=cluster.address)
-    assert kills == list(range(1, 21))
-    assert table.read_bytes().count(b'\n') == 25
-    assert collect(study, table, scheduler=start_cluster().address) == quiet
+    assert len(kills) == 20
+    assert 951 <= table.read_bytes().count(b'\n') <= 1000
+    assert collect(study, table, scheduler=start_cluster(forked=True).address) == quiet
 
 
 @pytest.mark.parametrize(
@@ -252,7 +370,7 @@ def test_the_page_tells_the_worst_runs_and_how_to_see_them(tmp_path):
     assert all(f'icir_control {verb} run_7.mcap' in cases[1][1] for verb in ('report', 'film'))
     write_page(study, rows, file, page)
     text = page.read_text()
-    assert text.count('src="data:image/png;base64,') == 2
+    assert text.count('src="data:image/png;base64,') == 3
     assert '49 of 50 runs arrived' in text
     assert '&lt;too far&gt;' in text
     assert 'http' not in text  # it needs no network

@@ -9,7 +9,7 @@ import yaml
 
 from icir_control import Robot
 from icir_control.app.robot import RobotFiles
-from icir_control.app.study.run import METRICS
+from icir_control.app.study.plan import METRICS
 from icir_control.app.study.tune import Tuning, run_on, search, unseen, write_parameters
 from icir_control.errors import ConfigurationError
 
@@ -58,7 +58,11 @@ def tuning_of(tmp_path, text=TEXT):
             'observer.gain = -1.0 is not valid; expected a finite num',
         ),
         ('uniform: [0.0, 2.0]', 'grid: [0.0]', 'something uniform or normal'),
-        ('- hold', '- fly', "run = 'fly' is not valid; expected a push, or a mode: gravity"),
+        (
+            '- hold',
+            '- fly',
+            "run = 'fly' is not valid; expected a push, a target, or a mode: gravity",
+        ),
     ],
 )
 def test_what_cannot_be_tuned_is_refused(tmp_path, old, new, words):

@@ -8,20 +8,24 @@ import csv
 import logging
 import os
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import CancelledError
 from contextlib import contextmanager
 from functools import partial
 from importlib.metadata import version
 from io import StringIO
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any
+from uuid import uuid4
 
 from icir_control.app.study.plan import Sample, Study
-from icir_control.app.study.run import METRICS, Row, run_one
+from icir_control.app.study.run import Row, run_one
 from icir_control.errors import ConfigurationError, IcirError
 
 DEATHS = 20
-"""Workers of this machine that may die under one run before it is given up."""
+"""Workers of this machine that may die under one task before its runs are given up."""
+
+TASKS, LARGEST_TASK = 32, 16
+"""A task is several runs where each worker gets so many tasks or more, up to a greatest size."""
 
 
 class ClusterError(IcirError):
@@ -50,7 +54,7 @@ def run_study(
         ClusterError: Runs are missing; the table keeps the others.
     """
     samples = study.samples()
-    columns = ['run', *study.vary, 'outcome', 'time', *METRICS, 'version']
+    columns = ['run', *study.vary, 'outcome', 'time', *study.units, 'seed', 'version']
     done = _read(table, columns, samples)
     missing = [index for index in range(len(samples)) if index not in done]
     show(len(done), len(samples))
@@ -59,8 +63,9 @@ def run_study(
             if not done:
                 file.truncate(0)
                 file.write(_line(columns))
+            ours = version('icir_control')
             for row in run_all(client, study, missing, [samples[index] for index in missing]):
-                row['version'] = version('icir_control')
+                row |= {'seed': study.seed, 'version': ours}
                 file.write(_line([row[name] for name in columns]))
                 file.flush()
                 done[row['run']] = {name: str(row[name]) for name in columns}
@@ -84,33 +89,49 @@ def run_all(
         samples: What differs.
 
     Raises:
-        ClusterError: When all others are there: runs are missing.
+        ClusterError: The scheduler is gone; or, when all others are there, runs are missing.
     """
-    from distributed import KilledWorker, as_completed
-    from distributed.comm import CommClosedError
+    from distributed import Future, KilledWorker
 
-    futures = client.map(partial(run_one, study), runs, samples, pure=False)
-    index_of = dict(zip(futures, runs, strict=True))
-    deadly = []
-    try:
-        for future in as_completed(futures):
-            try:
-                row = future.result()
-            except KilledWorker:
-                deadly.append(index_of[future])
-            else:
-                yield row
-            del index_of[future]
-            future.release()  # the scheduler forgets it: memory stays flat
-    except (CancelledError, CommClosedError) as error:
+    size = len(runs) // (TASKS * max(1, len(client.nthreads())))
+    size = min(max(1, size), LARGEST_TASK)
+    work = list(zip(runs, samples, strict=True))
+    tasks = [work[begin : begin + size] for begin in range(0, len(work), size)]
+    missing, topic = set(runs), f'rows of {uuid4()}'
+    arrived: SimpleQueue[Row | Future[None]] = SimpleQueue()
+    client.subscribe_topic(topic, lambda event: arrived.put(event[1][0]))
+    pending = set(client.map(partial(_run_some, study, topic), tasks, pure=False))
+    for future in pending:
+        future.add_done_callback(arrived.put)
+    while pending:
+        one = arrived.get()
+        if not isinstance(one, Future):
+            if one['run'] in missing:  # a task that runs again repeats its rows
+                missing.remove(one['run'])
+                yield one
+            continue
+        pending.remove(one)
+        if one.cancelled():
+            raise ClusterError(
+                f'the scheduler is gone, with {len(missing)} runs to do; the same command goes on'
+            )
+        if one.status == 'error' and not isinstance(error := one.exception(), KilledWorker):
+            raise error
+        one.release()  # the scheduler forgets it: memory stays flat
+    if missing:
         raise ClusterError(
-            f'the scheduler is gone, with {len(index_of)} runs to do; the same command goes on'
-        ) from error
-    if deadly:
-        raise ClusterError(
-            f'runs {", ".join(map(str, sorted(deadly)))} are given up, for the workers that they'
+            f'runs {", ".join(map(str, sorted(missing)))} are given up, for the workers that they'
             ' ran on have died; the same command tries them again'
         )
+
+
+def _run_some(study: Study, topic: str, batch: list[tuple[int, Sample]]) -> None:
+    """Run samples on a worker, and send each row as soon as it is there."""
+    from distributed import get_worker
+
+    send = get_worker().log_event
+    for index, sample in batch:
+        send(topic, [run_one(study, index, sample)])  # to a bare dict dask would add a key
 
 
 def _read(table: Path, columns: list[str], samples: list[Sample]) -> dict[int, dict[str, str]]:

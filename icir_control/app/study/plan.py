@@ -1,8 +1,9 @@
 """What a study varies and runs: a YAML file, checked as a whole, and the samples it asks for."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from functools import cache
+from importlib import import_module
 from itertools import product
 from pathlib import Path
 from typing import Any, Self
@@ -15,14 +16,37 @@ from icir_control.app.robot import DEFAULT_ROBOT, robot_names
 from icir_control.control import ControllerConfig
 from icir_control.errors import ConfigurationError
 from icir_control.parameter import Parameter, parameters_of
+from icir_control.robot.log import Log
 from icir_control.simulation import Plant
 
-PLANT = 'plant.'
+PLANT, START, GOAL = 'plant.', 'start.', 'goal.'
 SAMPLINGS = ('sobol', 'random')
-KEYS = ('run', 'vary', 'robot', 'number', 'sampling', 'seed')
+KEYS = ('run', 'vary', 'robot', 'number', 'sampling', 'seed', 'metrics')
 """Of a file; it needs the first two."""
 _WAYS = {'grid': 1, 'uniform': 2, 'normal': 2}
 """How many numbers each needs at least."""
+
+METRICS = {
+    'joint_error': 'rad',
+    'overshoot': 'rad',
+    'tool_error': 'm',
+    'tool_turn': 'rad',
+    'torque_share': '',
+}
+"""The greatest of a run, by name, with units. `overshoot` is how far a joint goes beyond the range
+of its reference while a mode runs."""
+
+STEPS = {
+    'push': 'push: [x, y, z] in N and seconds',
+    'move_to': 'move_to: [x, y, z] in m',
+    'move_by': 'move_by: [x, y, z] in m',
+    'move_joints': 'move_joints: a number in rad or m for each joint',
+    'wait': 'wait: seconds',
+}
+"""What a run may do besides modes, with what each needs."""
+
+TARGET_SECONDS = 2.0
+"""That a motion to a target takes where a step does not say."""
 
 Sample = dict[str, float]
 
@@ -33,13 +57,17 @@ class Study:
 
     Attributes:
         robot: Name of a robot that ships with the package.
-        run: What happens one after the other: the name of a mode, or `push` (3,) [N] with
-            `seconds`.
-        vary: By full name, of the plant (`plant.payload_mass`) or the controller: `grid` with
-            values, `uniform` with two ends, or `normal` with mean and standard deviation.
+        run: What happens one after the other: the name of a mode; `push` (3,) [N] with `seconds`;
+            a target, `move_to` or `move_by` (3,) [m], or `move_joints` (nv,) [rad or m], which
+            takes 2 s or so many `seconds`; or `wait` [s].
+        vary: By full name, of the plant (`plant.payload_mass`), the controller, the start
+            (`start.joint_1` [rad or m], of a joint) or the goal (`goal.x` [m], added to each
+            `move_to` and `move_by`): `grid` with values, `uniform` with two ends, or `normal`
+            with mean and standard deviation.
         number: Samples of what is not a grid, at each place of the grid.
         sampling: `sobol`, which fills the space evenly, or `random`.
         seed: Of the samples.
+        metrics: Beside those that every study has, by name: `module:function` of the log.
     """
 
     robot: str
@@ -48,6 +76,12 @@ class Study:
     number: int
     sampling: str
     seed: int
+    metrics: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def units(self) -> dict[str, str]:
+        """Return the unit of each metric, empty where it has none that is known."""
+        return METRICS | dict.fromkeys(self.metrics, '')
 
     @classmethod
     def read(cls, path: Path) -> Self:
@@ -77,6 +111,7 @@ class Study:
             given.get('number', 1),
             given.get('sampling', 'sobol'),
             given.get('seed', 0),
+            given.get('metrics', {}),
         )
         study.check()
         return study
@@ -100,13 +135,23 @@ class Study:
             raise invalid('run', list(self.run), 'at least one mode or push')
         for one in self.run:
             if isinstance(one, dict):
-                force, seconds = one.get('push'), one.get('seconds')
-                numbers = [*force, seconds] if isinstance(force, list) else []
-                if set(one) != {'push', 'seconds'} or not are_numbers(numbers, 4):
-                    raise invalid('run', one, 'push: [x, y, z] in N and seconds')
+                _check_step(one, config.arm.nv)
             elif not isinstance(one, str) or one not in config.modes:
-                raise invalid('run', one, f'a push, or a mode: {", ".join(config.modes)}')
-        valid = variable(self.robot)
+                raise invalid(
+                    'run', one, f'a push, a target, or a mode: {", ".join(config.modes)}'
+                )
+        if not isinstance(self.metrics, dict):
+            raise invalid('metrics', self.metrics, 'module:function by name')
+        for name, function in self.metrics.items():
+            if not str(name).isidentifier() or name in (*METRICS, 'run', 'outcome', 'time'):
+                raise invalid(f'metrics.{name}', function, 'a name that no column has')
+            metric_of(function)
+        joints = config.arm.model.joint_names
+        valid = [
+            *variable(self.robot),
+            *(f'{START}{joint}' for joint in joints),
+            *(f'{GOAL}{axis}' for axis in 'xyz'),
+        ]
         for name, how in self.vary.items():
             if name not in valid:
                 raise ConfigurationError(f'vary has {name!r}; expected one of {", ".join(valid)}')
@@ -177,9 +222,55 @@ def read_file(path: Path, keys: tuple[str, ...], also: tuple[str, ...] = ()) -> 
 
 
 @cache
+def loop_of(robot: str) -> ClosedLoop:
+    """Return a robot that ships, in its initial configuration; not to be moved."""
+    return ClosedLoop(robot)
+
+
 def config_of(robot: str) -> ControllerConfig:
     """Return the controller's configuration of a robot that ships."""
-    return ClosedLoop(robot).controller.config
+    return loop_of(robot).controller.config
+
+
+@cache
+def metric_of(function: str) -> Callable[[Log], float]:
+    """Return the function of a log that is named as `module:function`.
+
+    Raises:
+        ConfigurationError: There is none.
+    """
+    module, _, name = str(function).partition(':')
+    try:
+        found: Callable[[Log], float] = getattr(import_module(module), name)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise ConfigurationError(
+            f'metric {function!r} cannot be loaded: {error}; expected module:function of the log'
+        ) from error
+    return found
+
+
+def _check_step(step: Mapping[str, Any], nv: int) -> None:
+    """Refuse a step of a run that is not one of `STEPS`.
+
+    Raises:
+        ConfigurationError: Says what would be valid.
+    """
+    kinds = [kind for kind in STEPS if kind in step]
+    expected = STEPS[kinds[0]] if len(kinds) == 1 else f'one of {"; ".join(STEPS.values())}'
+    if len(kinds) == 1:
+        (kind,) = kinds
+        size = {'wait': 1, 'move_joints': nv}.get(kind, 3)
+        given = [step[kind]] if kind == 'wait' else step[kind]
+        seconds = step[kind] if kind == 'wait' else step.get('seconds', TARGET_SECONDS)
+        may_have = {kind} if kind == 'wait' else {kind, 'seconds'}
+        if (
+            may_have >= set(step) >= (may_have if kind == 'push' else {kind})
+            and isinstance(given, list)
+            and are_numbers([*given, seconds], size + 1)
+            and seconds > 0.0
+        ):
+            return
+    raise invalid('run', dict(step), expected)
 
 
 def variable(robot: str) -> dict[str, Parameter]:

@@ -14,7 +14,7 @@ from rich.table import Table
 
 from icir_control.app.measurement import Array
 from icir_control.app.study.plan import Sample, Study
-from icir_control.app.study.run import ARRIVED, METRICS, Row
+from icir_control.app.study.run import ARRIVED, Row
 from icir_control.app.study.tune import Tuning
 
 QUANTILES = (0.0, 0.5, 0.9, 0.99, 1.0)
@@ -32,7 +32,7 @@ def show(study: Study, rows: Rows, file: Path, console: Console) -> None:
     table.add_column('metric')
     for share in QUANTILES:
         table.add_column(f'{100.0 * share:g} %', justify='right')
-    for name, cells in quantiles(rows).items():
+    for name, cells in quantiles(study, rows).items():
         table.add_row(name.replace('[', r'\['), *cells)
     console.print(table)
     for words, command in worst(study, rows, file):
@@ -56,9 +56,7 @@ def show_gain(
         console: For the table.
     """
     name, shipped = tuning.minimise, tuning.shipped()
-    table = Table(
-        '', 'shipped', 'found', title=f'{name} [{METRICS[name] or "-"}]'.replace('[', r'\[')
-    )
+    table = Table('', 'shipped', 'found', title=label(tuning.study, name).replace('[', r'\['))
     for parameter, value in chosen.items():
         before = f'{shipped[parameter]:.6g}' if parameter in shipped else 'by default'
         table.add_row(parameter, before, f'{value:.6g}')
@@ -77,14 +75,14 @@ def show_gain(
     console.print(table)
 
 
-def quantiles(rows: Rows) -> dict[str, list[str]]:
+def quantiles(study: Study, rows: Rows) -> dict[str, list[str]]:
     """Return the quantiles of each metric, over the runs that arrived, by name with unit."""
     arrived = _arrived(rows)
     return {
-        f'{name} [{unit or "-"}]': [
+        label(study, name): [
             f'{value:.3g}' for value in np.quantile(_column(arrived, name), QUANTILES)
         ]
-        for name, unit in METRICS.items()
+        for name in study.units
         if arrived
     }
 
@@ -95,7 +93,7 @@ def worst(study: Study, rows: Rows, file: Path) -> list[tuple[str, str]]:
     They are the worst of each metric, and some that did not arrive.
     """
     arrived, why = _arrived(rows), dict[str, list[str]]()
-    for name in METRICS if arrived else ():
+    for name in study.units if arrived else ():
         row = arrived[int(np.argmax(_column(arrived, name)))]
         why.setdefault(row['run'], []).append(f'worst {name} {float(row[name]):.3g}')
     failed = [row for row in rows if row['outcome'] != ARRIVED]
@@ -120,7 +118,7 @@ def write_page(study: Study, rows: Rows, file: Path, page: Path) -> None:
     head = ''.join(f'<th>{100.0 * share:g} %</th>' for share in QUANTILES)
     lines = [
         f'<tr><td>{html.escape(name)}</td>{"".join(f"<td>{cell}</td>" for cell in cells)}</tr>'
-        for name, cells in quantiles(rows).items()
+        for name, cells in quantiles(study, rows).items()
     ]
     cases = [
         f'<p>{html.escape(words)}<br><code>{html.escape(command)}</code></p>'
@@ -130,9 +128,10 @@ def write_page(study: Study, rows: Rows, file: Path, page: Path) -> None:
     if study.vary and _arrived(rows):
         pictures = (
             f'<h2>Metrics over what varied</h2><p>Runs that did not arrive are crosses.</p>'
-            f'{_image(scatter(study, rows))}<h2>Sensitivities</h2><p>Median of a metric over the '
-            f'fifth of the runs with the least (blue) and the greatest (red) value of a parameter;'
-            f' the line is the median of all.</p>{_image(tornado(study, rows))}'
+            f'{_image(scatter(study, rows))}{_pairs(study, rows)}'
+            '<h2>Sensitivities</h2><p>Median of a metric over the fifth of the runs with the least'
+            ' (blue) and the greatest (red) value of a parameter; the line is the median of'
+            f' all.</p>{_image(tornado(study, rows))}'
         )
     page.write_text(
         f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
@@ -146,7 +145,7 @@ def write_page(study: Study, rows: Rows, file: Path, page: Path) -> None:
 
 def scatter(study: Study, rows: Rows) -> Figure:
     """Draw each metric over each number that varied; runs that did not arrive are crosses."""
-    names, metrics = list(study.vary), list(METRICS)
+    names, metrics = list(study.vary), list(study.units)
     figure = Figure(figsize=(3.0 * len(names), 2.2 * len(metrics)), layout='constrained')
     axes = figure.subplots(len(metrics), len(names), squeeze=False, sharex='col')
     for group, style in ((True, '.C0'), (False, 'xC3')):
@@ -155,12 +154,33 @@ def scatter(study: Study, rows: Rows) -> Figure:
             for k, name in enumerate(names):
                 axes[i, k].plot(_column(some, name), _column(some, metric), style, markersize=4)
     for i, metric in enumerate(metrics):
-        axes[i, 0].set_ylabel(f'{metric} [{METRICS[metric] or "-"}]')
+        axes[i, 0].set_ylabel(label(study, metric))
         for axis in axes[i]:
             axis.set_yscale('log')
             axis.grid(alpha=0.3)
     for axis, name in zip(axes[-1], names, strict=True):
         axis.set_xlabel(name)
+    return figure
+
+
+def pairs(study: Study, rows: Rows) -> Figure:
+    """Draw each two numbers that varied over each other, coloured by the first metric."""
+    names, metric = list(study.vary), next(iter(study.units))
+    arrived, size = _arrived(rows), len(names) - 1
+    failed = [row for row in rows if row['outcome'] != ARRIVED]
+    figure = Figure(figsize=(2.6 * size + 1.5, 2.4 * size), layout='constrained')
+    axes = figure.subplots(size, size, squeeze=False, sharex='col', sharey='row')
+    for (i, k), axis in np.ndenumerate(axes):
+        if k > i:
+            axis.set_axis_off()
+            continue
+        x, y = names[k], names[i + 1]
+        drawn = axis.scatter(
+            _column(arrived, x), _column(arrived, y), 12, _column(arrived, metric)
+        )
+        axis.plot(_column(failed, x), _column(failed, y), 'xC3', markersize=5)
+        axis.set(xlabel=x if i == size - 1 else '', ylabel=y if k == 0 else '')
+    figure.colorbar(drawn, ax=axes, label=label(study, metric))
     return figure
 
 
@@ -171,7 +191,7 @@ def sensitivities(study: Study, rows: Rows) -> dict[str, dict[str, tuple[float, 
     """
     arrived = _arrived(rows)
     found = {}
-    for metric in METRICS:
+    for metric in study.units:
         values, ends = _column(arrived, metric), {}
         for name in study.vary:
             given = _column(arrived, name)
@@ -188,9 +208,9 @@ def sensitivities(study: Study, rows: Rows) -> dict[str, dict[str, tuple[float, 
 def tornado(study: Study, rows: Rows) -> Figure:
     """Draw the sensitivities: a bar from the median of all to that of each fifth."""
     found = sensitivities(study, rows)
-    height = len(METRICS) * (0.9 + 0.35 * len(study.vary))
+    height = len(study.units) * (0.9 + 0.35 * len(study.vary))
     figure = Figure(figsize=(9.0, height), layout='constrained')
-    for axis, (metric, ends) in zip(figure.subplots(len(METRICS)), found.items(), strict=True):
+    for axis, (metric, ends) in zip(figure.subplots(len(found)), found.items(), strict=True):
         middle = float(np.median(_column(_arrived(rows), metric)))
         for i, pair in enumerate(ends.values()):
             for end, colour in zip(pair, ('C0', 'C3'), strict=True):
@@ -198,8 +218,19 @@ def tornado(study: Study, rows: Rows) -> Figure:
         axis.axvline(middle, color='black', linewidth=0.8)
         axis.set_yticks(range(len(ends)), list(ends))
         axis.invert_yaxis()
-        axis.set_xlabel(f'{metric} [{METRICS[metric] or "-"}]')
+        axis.set_xlabel(label(study, metric))
     return figure
+
+
+def label(study: Study, metric: str) -> str:
+    """Return a metric with its unit."""
+    return f'{metric} [{study.units[metric] or "-"}]'
+
+
+def _pairs(study: Study, rows: Rows) -> str:
+    if len(study.vary) < 2:
+        return ''
+    return f'<h2>Pairs of what varied</h2>{_image(pairs(study, rows))}'
 
 
 def _headline(rows: Rows) -> str:

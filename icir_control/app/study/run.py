@@ -6,22 +6,24 @@ from typing import Any
 
 import numpy as np
 
-from icir_control.app.study.plan import PLANT, Sample, Study, config_of, variable
+from icir_control.app.measurement import Array
+from icir_control.app.study.plan import (
+    GOAL,
+    PLANT,
+    START,
+    TARGET_SECONDS,
+    Sample,
+    Study,
+    config_of,
+    loop_of,
+    metric_of,
+    variable,
+)
 from icir_control.errors import IcirError
 from icir_control.parameter import read
 from icir_control.robot import Robot
 from icir_control.robot.log import Log
 from icir_control.simulation import Plant
-
-METRICS = {
-    'joint_error': 'rad',
-    'overshoot': 'rad',
-    'tool_error': 'm',
-    'tool_turn': 'rad',
-    'torque_share': '',
-}
-"""The greatest of a run, by name, with units. `overshoot` is how far a joint goes beyond the range
-of its reference while a mode runs."""
 
 # A row says how its run ended; the workers' warnings would run through the progress bar.
 logging.getLogger('icir_control').addHandler(logging.NullHandler())
@@ -45,18 +47,25 @@ def run_one(study: Study, index: int, sample: Sample, record: Path | None = None
     outcome, robot = ARRIVED, None
     try:
         plant, parameters = given(study, sample)
-        nv = config_of(study.robot).arm.nv
-        robot = Robot.simulate(study.robot, plant=read(Plant, plant, nv), parameters=parameters)
+        arm = config_of(study.robot).arm
+        start = {
+            START + joint: q
+            for joint, q in zip(arm.model.joint_names, loop_of(study.robot).q, strict=True)
+        }
+        robot = Robot.simulate(
+            study.robot,
+            start=[sample.get(name, q) for name, q in start.items()],
+            plant=read(Plant, plant, arm.nv),
+            parameters=parameters,
+        )
+        shift = np.array([sample.get(GOAL + axis, 0.0) for axis in 'xyz'])
         for one in study.run:
-            if isinstance(one, dict):
-                robot.push(one['push'], seconds=one['seconds'])
-            else:
-                robot.go(one)
+            _take(robot, one, shift)
     except IcirError as error:
         outcome = f'{type(error).__name__}: {error}'
     row: Row = {'run': index, **sample, 'outcome': outcome, 'time': np.nan}
     if robot is None:
-        return row | dict.fromkeys(METRICS, np.nan)
+        return row | dict.fromkeys(study.units, np.nan)
     log = robot.log
     tool = np.abs(log.tool_error.reshape(-1, 2, 3))
     if record is not None:
@@ -68,7 +77,25 @@ def run_one(study: Study, index: int, sample: Sample, record: Path | None = None
         'tool_error': float(np.linalg.norm(tool[:, 0], axis=1).max()),
         'tool_turn': float(np.linalg.norm(tool[:, 1], axis=1).max()),
         'torque_share': float((np.abs(log.torque) / robot.model.effort_limit).max()),
+        **{name: float(metric_of(one)(log)) for name, one in study.metrics.items()},
     }
+
+
+def _take(robot: Robot, step: Any, shift: Array) -> None:
+    """Take a step of a run; targets of the tool are shifted by (3,) [m]."""
+    match step:
+        case str():
+            robot.go(step)
+        case {'push': force, 'seconds': seconds}:
+            robot.push(force, seconds=seconds)
+        case {'wait': seconds}:
+            robot.run(seconds)
+        case {'move_joints': q}:
+            robot.move_joints(q, duration=step.get('seconds', TARGET_SECONDS))
+        case {'move_to': position}:
+            robot.move_to(position + shift, duration=step.get('seconds', TARGET_SECONDS))
+        case {'move_by': translation}:
+            robot.move_by(translation + shift, duration=step.get('seconds', TARGET_SECONDS))
 
 
 def _overshoot(log: Log) -> float:
@@ -86,6 +113,8 @@ def given(study: Study, sample: Sample) -> tuple[dict[str, Any], dict[str, Any]]
     nv, known = config_of(study.robot).arm.nv, variable(study.robot)
     values: dict[str, Any] = {}
     for name, value in sample.items():
+        if name.startswith((START, GOAL)):
+            continue
         kind = known[name].kind
         size = known[name].size(nv) or nv
         values[name] = {'int': round(value), 'float': value}.get(kind, [value] * size)

@@ -29,7 +29,7 @@ from icir_control.app.study.plan import (
     read_file,
     variable,
 )
-from icir_control.app.study.run import ARRIVED, METRICS, Row, given
+from icir_control.app.study.run import ARRIVED, Row, given
 from icir_control.errors import ConfigurationError
 from icir_control.parameter import replaced
 
@@ -83,10 +83,11 @@ class Tuning:
             value = getattr(self, name)
             if type(value) is not int or value < 1:
                 raise invalid(name, value, 'a whole number, at least 1')
-        if self.minimise not in METRICS:
-            raise invalid('minimise', self.minimise, f'one of {", ".join(METRICS)}')
-        if not isinstance(self.limits, dict) or not set(self.limits) <= set(METRICS):
-            raise invalid('limits', self.limits, f'bounds of some of {", ".join(METRICS)}')
+        metrics = self.study.units
+        if self.minimise not in metrics:
+            raise invalid('minimise', self.minimise, f'one of {", ".join(metrics)}')
+        if not isinstance(self.limits, dict) or not set(self.limits) <= set(metrics):
+            raise invalid('limits', self.limits, f'bounds of some of {", ".join(metrics)}')
         for name, bound in self.limits.items():
             if not are_numbers([bound], 1) or bound <= 0.0:
                 raise invalid(f'limits.{name}', bound, 'a positive number')
@@ -123,7 +124,8 @@ class Tuning:
         """
         arrived = [row for row in rows if row['outcome'] == ARRIVED]
         greatest = {
-            name: max((row[name] for row in arrived), default=math.inf) for name in METRICS
+            name: max((row[name] for row in arrived), default=math.inf)
+            for name in self.study.units
         }
         excess = {name: greatest[name] / bound - 1.0 for name, bound in self.limits.items()}
         return greatest[self.minimise], {'arrived': float(len(rows) - len(arrived)), **excess}
