@@ -25,6 +25,9 @@ return e && e.querySelector(input)"""
 _TRACK = _FIELD.replace(
     'input:not([type=hidden]):not([type=checkbox]), textarea', '.mantine-Slider-trackContainer'
 )
+_OPTION = """return [...document.querySelectorAll('[role=option]')].find(
+  e => e.textContent.trim() === arguments[0] && e.offsetParent !== null)"""
+_HANDLE = (255, 32, 96)  # the first axis of a handle in the scene, as three.js draws it
 PROGRAMS = {'chromium': ('chromium', 'chromium-browser'), 'chromedriver': ('chromedriver',)}
 
 
@@ -110,6 +113,54 @@ class Browser:
         offset = round((share - 0.5) * element.size['width'])
         ActionChains(self.driver).move_to_element_with_offset(element, offset, 0).click().perform()
 
+    def choose(self, label: str, option: str) -> None:
+        """Choose from the list beside a label."""
+
+        def click() -> bool:
+            if self.field(label) == option:
+                return True
+            self.driver.execute_script(_FIELD, label).click()
+            self.wait(lambda: self.driver.execute_script(_OPTION, option), option).click()
+            return self.field(label) == option
+
+        self.wait(click, f'{option} of {label}')
+
+    def grab(self) -> None:
+        """Press the mouse on the first axis of the one handle that is shown, and pull a bit."""
+
+        def is_held() -> bool:
+            rows, columns = np.nonzero((np.abs(self.picture() - _HANDLE) < 50).all(axis=-1))
+            centre = np.array([columns.mean(), rows.mean()])  # fails where there are none
+            spread = np.cov(columns, rows) + np.eye(2)
+            nearest = np.hypot(columns - centre[0], rows - centre[1]).argmin()
+            scale = 1.0 / self.driver.execute_script('return devicePixelRatio')
+            start = scale * np.array([columns[nearest], rows[nearest]])
+            along = np.linalg.eigh(spread)[1][:, -1]
+            self._mouse = start
+            self.pull(0.0, 0.0)
+            self._pointer('pointer_down')
+            for _ in range(4):
+                self.pull(*(10.0 * along))
+            return True
+
+        self.wait(is_held, 'a handle')
+
+    def pull(self, right: float, down: float) -> None:
+        """Move the mouse by some pixels."""
+        self._mouse = self._mouse + [right, down]
+        self._pointer('move_to_location', *map(round, self._mouse))
+
+    def let_go(self) -> None:
+        """Release the mouse."""
+        self._pointer('pointer_up')
+
+    def _pointer(self, action: str, *arguments: int) -> None:
+        from selenium.webdriver.common.actions.action_builder import ActionBuilder
+
+        builder = ActionBuilder(self.driver, duration=50)
+        getattr(builder.pointer_action, action)(*arguments)
+        builder.perform()
+
     def type_into(self, label: str, text: str) -> None:
         """Type into the field beside a label, and leave it."""
         from selenium.webdriver.common.keys import Keys
@@ -156,6 +207,8 @@ def chromium(*, scale: float = 0.5, downloads: Path | None = None) -> Iterator:
     if downloads is not None:
         options.add_experimental_option('prefs', {'download.default_directory': str(downloads)})
     started = webdriver.Chrome(options, Service(driver))
+    # A page that draws without a graphics card answers late where others want the processors.
+    started.command_executor.client_config.timeout = PATIENCE
     try:
         yield Browser(started)
     finally:

@@ -25,6 +25,9 @@ class Session:
 
     Composed, both are the same process. Recorded, the bridge keeps each of its states, where an
     onlooker loses some on a busy machine.
+
+    Attributes:
+        record: Where a bridge that starts keeps its states; None where it does not.
     """
 
     def __init__(
@@ -42,7 +45,7 @@ class Session:
         self._controller_parameters = controller_parameters
         self._bridge_parameters = ('viewer:=none', *bridge_parameters)
         self.observer = graph.observer()
-        self._record = graph.logs.with_name(f'{graph.logs.name}_states') if recorded else None
+        self.record = graph.logs.with_name(f'{graph.logs.name}_states') if recorded else None
         self.observer.pause = PAUSE
         self._newest = Newest(self.observer, JointState, 'joint_states')
         self._wrenches = self.observer.create_publisher(
@@ -55,7 +58,7 @@ class Session:
                 'composed',
                 *(f'mujoco_bridge:{parameter}' for parameter in self._bridge_parameters),
                 *(f'controller:{parameter}' for parameter in controller_parameters),
-                record=self._record,
+                record=self.record,
             )
         else:
             self.controller = self.start_controller()
@@ -69,7 +72,7 @@ class Session:
         return self.controller
 
     def start_bridge(self) -> Process:
-        self.bridge = self._start('bridge', *self._bridge_parameters, record=self._record)
+        self.bridge = self._start('bridge', *self._bridge_parameters, record=self.record)
         return self.bridge
 
     def start_keyboard(self) -> Process:
@@ -125,8 +128,8 @@ class Session:
 
     def states(self) -> States:
         """Each state of a recorded session so far."""
-        assert self._record, 'the session is not recorded'
-        return kept_states(self._record, self._model.nv)
+        assert self.record, 'the session is not recorded'
+        return kept_states(self.record, self._model.nv)
 
     def states_until(self, end: float) -> States:
         """Each state up to a simulation time [s], once that has come."""

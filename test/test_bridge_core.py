@@ -207,11 +207,23 @@ def test_of_two_pushes_that_start_together_the_later_message_counts(schedule, pl
     assert seen == [{'tool': 2.0}, {}, {}]
 
 
+def test_each_change_of_what_acts_is_told_at_its_time(schedule):
+    told = []
+    schedule.changed = lambda now, link, wrench: told.append((now // MS, link, wrench[0]))
+    schedule.add(push(0, 3, 1.0))
+    schedule.add(push(2, 2, 1.0))  # the same again: it acts for longer
+    schedule.add(push(5, 9, 4.0, link='elbow'))
+    history(schedule, Plant(), 0, 6)
+    schedule.clear(7 * MS)
+    pushes = [(0, 'tool', 1.0), (2, 'tool', 1.0), (4, 'tool', 0.0)]
+    assert told == [*pushes, (5, 'elbow', 4.0), (7, 'elbow', 0.0)]
+
+
 def test_cleared_pushes_are_gone(schedule, plant):
     schedule.add(push(0, 100, 1.0))
     schedule.add(push(50, 100, 2.0))
     schedule.update(0)
-    schedule.clear()
+    schedule.clear(1 * MS)
     assert history(schedule, plant, 1, 60) == [{}] * 60
     assert plant.acting == {}
 

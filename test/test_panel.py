@@ -19,6 +19,8 @@ from browser import chromium
 from rcl_interfaces.srv import GetParameters
 from ros_processes import RosGraph
 from session import Session
+from state_source import HOME
+from std_srvs.srv import Trigger
 from test_panel_server import LOCAL, connect
 
 from icir_control.app.recording.reader import Recording
@@ -136,6 +138,39 @@ def test_a_slider_moves_its_joint(session, page):
     others = np.radians([45, 90, 0, 45, -90])
     assert 0.4 < session.position[0] < 0.9
     assert np.abs(session.position[1:] - others).max() < 2e-3
+
+
+@pytest.mark.long
+def test_handles_are_dragged_by_the_mouse_and_let_go_at_a_reset(session, page):
+    def force():
+        return float(page.field('force [N]'))
+
+    def pull():
+        page.press('Touch')
+        page.choose('handle', 'pull at end_effector_link')
+        page.grab()
+        page.wait(lambda: force() > 1.0, 'a force')
+
+    page.press('home')
+    session.observer.spin_until(lambda: np.abs(session.position - HOME).max() < 1e-3)
+    page.press('jog')
+    page.wait_for('mode jog arrived')
+    has_moved = moved(session)
+    page.grab()  # the tool follows while its goal is still held
+    session.observer.spin_until(has_moved)
+    page.let_go()
+    page.press('impedance')
+    page.wait_for('mode impedance arrived')
+    has_moved = moved(session)
+    pull()
+    session.observer.spin_until(has_moved)
+    page.let_go()
+    page.wait(lambda: force() == 0.0, 'no force')
+    pull()
+    # At the upright pose the handle would be far from its link.
+    assert session.observer.call(Trigger, 'mujoco_bridge/reset').success
+    page.wait(lambda: force() == 0.0, 'no force while the mouse is still pressed')
+    page.let_go()
 
 
 @pytest.mark.long

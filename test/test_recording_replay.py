@@ -1,8 +1,10 @@
 """A recording run again, and published again."""
 
+import random
+
 import numpy as np
 import pytest
-from geometry_msgs.msg import WrenchStamped
+from geometry_msgs.msg import PoseStamped, WrenchStamped
 from rcl_interfaces.srv import SetParameters
 from rclpy.parameter import Parameter
 from recorded_run import write_run
@@ -10,7 +12,8 @@ from ros_processes import ICIR_CONTROL, Newest
 from sensor_msgs.msg import JointState
 from state_source import stamp_of
 from std_msgs.msg import String
-from std_srvs.srv import SetBool
+from std_srvs.srv import SetBool, Trigger
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from icir_control.app.recording import simulate_again
 from icir_control.app.recording.reader import Recording, RecordingError
@@ -18,66 +21,149 @@ from icir_control.app.recording.rerun import Rerun
 from icir_control.nodes.controller.telemetry import LATCHED
 
 
-def record_session(graph, path):
-    """Keys, a target, changes of gains and pushes, at whatever tick they come."""
+class Stranger:
+    """A node that does anything that may be done to a session while it runs, at any time."""
+
+    def __init__(self, graph, sim, seed: int) -> None:
+        self.sim = sim
+        self.observer = graph.observer()
+        self.observer.pause = 0.002
+        self.newest = Newest(self.observer, JointState, 'joint_states')
+        self.observer.spin_until(self.newest.has_arrived)
+        self.rng = random.Random(seed)
+        self.pushes = self.publisher(WrenchStamped, 'mujoco_bridge/external_wrench')
+        self.joints = self.publisher(JointState, 'controller/target_joints')
+        self.poses = self.publisher(PoseStamped, 'controller/target_pose')
+        self.trajectories = self.publisher(JointTrajectory, 'controller/joint_trajectory')
+        self.push_message = WrenchStamped()
+
+    def publisher(self, kind, topic):
+        """A publisher that the node and the recorder have found."""
+        publisher = self.observer.create_publisher(kind, topic, 10)
+        self.observer.spin_until(lambda: publisher.get_subscription_count() >= 2, what=topic)
+        return publisher
+
+    @property
+    def time(self) -> float:
+        return stamp_of(self.newest.message) * 1e-9
+
+    def wait(self, seconds: float) -> None:
+        """Wait for a while of simulation time."""
+        until = self.time + seconds
+        self.observer.spin_until(lambda: self.time >= until)
+
+    def numbers(self, count: int, most: float) -> list[float]:
+        return [self.rng.uniform(-most, most) for _ in range(count)]
+
+    def set(self, node: str, name: str, value) -> bool:
+        request = SetParameters.Request(
+            parameters=[Parameter(name, value=value).to_parameter_msg()]
+        )
+        return self.observer.call(SetParameters, f'{node}/set_parameters', request).results[0]
+
+    def type(self) -> None:
+        """A burst of keys: modes, steps of tool and joints, speed."""
+        keys = 'hhhakvigj' + 'xXyYzZrRpPwW' + '123456.,' + 't[]-+'
+        self.sim.type(''.join(self.rng.choices(keys, k=self.rng.randint(1, 4))))
+
+    def push(self) -> None:
+        """A push; the same again, a newer one, one that is due later, or one that is refused."""
+        message = self.push_message
+        if self.rng.random() < 0.6:
+            message.header.frame_id = self.rng.choice(
+                ['end_effector_link', 'forearm_link', 'bicep_link', 'no_such_link']
+            )
+            force = message.wrench.force
+            force.x, force.y, force.z = self.numbers(3, 20.0)
+            message.header.stamp.sec = self.rng.choice([0, 0, 0, int(self.time) + 1])
+        self.pushes.publish(message)
+
+    def target(self) -> None:
+        """One or two postures, the second at once: nobody knows which of them counts."""
+        names = list(self.newest.message.name)
+        self.rng.shuffle(names)
+        for _ in range(self.rng.randint(1, 2)):
+            self.joints.publish(JointState(name=names, position=self.numbers(len(names), 0.6)))
+
+    def pose(self) -> None:
+        message = PoseStamped()
+        p, o = message.pose.position, message.pose.orientation
+        p.x, p.y, p.z = 0.4, *self.numbers(2, 0.3)
+        o.x, o.y, o.z, o.w = self.numbers(4, 1.0)
+        self.poses.publish(message)
+
+    def trajectory(self) -> None:
+        point = JointTrajectoryPoint(positions=self.numbers(6, 0.5))
+        point.time_from_start.sec = 2
+        names = list(self.newest.message.name)
+        self.trajectories.publish(JointTrajectory(joint_names=names, points=[point]))
+
+    def change(self) -> None:
+        """A parameter of either node; some values are refused."""
+        self.set(
+            *self.rng.choice(
+                [
+                    ('controller', 'joint_gains.kp', [self.rng.uniform(2e4, 5e4)] * 6),
+                    ('controller', 'task_gains.kp', [self.rng.uniform(2e3, 8e3)] * 6),
+                    ('controller', 'modes.home.duration', self.rng.uniform(-0.5, 2.0)),
+                    ('controller', 'speed_scale', self.rng.uniform(0.5, 1.0)),
+                    ('mujoco_bridge', 'external_wrench_hold', self.rng.uniform(0.02, 0.3)),
+                ]
+            )
+        )
+
+    def pause(self) -> None:
+        """Time stands still; a state is answered again and again with the command from before."""
+        service = 'mujoco_bridge/pause'
+        assert self.observer.call(SetBool, service, SetBool.Request(data=True)).success
+        self.type()
+        if self.rng.random() < 0.5:
+            self.observer.call(Trigger, 'mujoco_bridge/step')
+        answers = Newest(self.observer, JointState, 'joint_commands')
+        self.observer.spin_until(answers.has_arrived)
+        assert self.observer.call(SetBool, service, SetBool.Request(data=False)).success
+
+
+def record_session(graph, path, seconds: float, seed: int) -> None:
+    """Anything at whatever tick it comes, for so much simulation time."""
     command = ('sim', '--viewer', 'none', '--real-time-factor', '0', '--record', str(path))
     sim = graph.run([*ICIR_CONTROL, *command], terminal=True)
     sim.wait_for('q +quit')
     # A mode is refused before the first state.
     sim.wait_for('in mode gravity')
-    observer = graph.observer()
-    newest = Newest(observer, JointState, 'joint_states')
-    observer.spin_until(newest.has_arrived)
-    targets = observer.create_publisher(JointState, 'controller/target_joints', 1)
-    pushes = observer.create_publisher(WrenchStamped, 'mujoco_bridge/external_wrench', 10)
-    observer.spin_until(lambda: targets.get_subscription_count() >= 2)
-    observer.spin_until(lambda: pushes.get_subscription_count() >= 2)
-
-    def change(node, name, value):
-        request = SetParameters.Request(
-            parameters=[Parameter(name, value=value).to_parameter_msg()]
-        )
-        answer = observer.call(SetParameters, f'{node}/set_parameters', request)
-        assert answer.results[0].successful, answer.results[0].reason
-
-    def wait(seconds):
-        until = stamp_of(newest.message) * 1e-9 + seconds
-        observer.spin_until(lambda: stamp_of(newest.message) * 1e-9 >= until)
-
-    sim.type('h')
-    sim.wait_for('(?m)^home')
-    wait(0.2)
-    change('controller', 'joint_gains.kp', [30000.0] * 6)
-    wait(0.1)
-    targets.publish(JointState(name=list(newest.message.name), position=[0.1] * 6))
-    wait(0.2)
-    change('mujoco_bridge', 'external_wrench_hold', 0.15)
-    push = WrenchStamped()
-    push.header.frame_id = 'end_effector_link'
-    push.wrench.force.z = 20.0
-    pushes.publish(push)
-    wait(0.05)
-    push.wrench.force.x = -10.0
-    pushes.publish(push)
-    wait(0.1)
-    # While time stands still the state is answered again and again with the command from before.
-    assert observer.call(SetBool, 'mujoco_bridge/pause', SetBool.Request(data=True)).success
+    stranger = Stranger(graph, sim, seed)
+    acts = [stranger.type] * 3 + [stranger.push] * 3
+    acts += [stranger.target, stranger.pose, stranger.trajectory, stranger.change, stranger.pause]
+    end = stranger.time + seconds
+    for act in {act.__name__: act for act in acts}.values():
+        act()
+    while stranger.time < end:
+        stranger.rng.choice(acts)()
+        stranger.wait(stranger.rng.uniform(0.0, 0.5))
+    stranger.push_message.header.frame_id = 'end_effector_link'
+    stranger.push_message.header.stamp.sec = 0
+    for _ in range(5):  # the same for longer than it is held
+        stranger.pushes.publish(stranger.push_message)
+        stranger.wait(0.02)
     sim.type('v')
     sim.wait_for('(?m)^float')
-    answers = Newest(observer, JointState, 'joint_commands')
-    observer.spin_until(answers.has_arrived)
-    assert observer.call(SetBool, 'mujoco_bridge/pause', SetBool.Request(data=False)).success
-    wait(0.2)
+    stranger.wait(0.2)
     sim.type('q')
     assert sim.wait(20.0) == 0
     sim.wait_for(r'states \(0 missing\)')
 
 
-def test_a_session_simulated_again_is_the_same_to_the_last_bit(ros_graph, tmp_path, capsys):
+@pytest.mark.parametrize(
+    ('seconds', 'seed'),
+    [(2.0, 1), *(pytest.param(300.0, n, marks=pytest.mark.long) for n in (2, 3))],
+)
+def test_a_session_simulated_again_is_the_same_to_the_last_bit(
+    ros_graph, tmp_path, capsys, seconds, seed
+):
     path = tmp_path / 'run.mcap'
-    record_session(ros_graph, path)
+    record_session(ros_graph, path, seconds, seed)
     recording = Recording(path)
-    assert len(recording.wrenches) == 2
+    assert any(wrench.any() for _, _, wrench in recording.wrenches)
     assert [span.name for span in recording.modes][-1] == 'float'
     assert simulate_again(path)
     assert f'identical to the last bit: {len(recording.states)} states' in capsys.readouterr().out

@@ -158,8 +158,6 @@ class World(SimulatedRobot):
         self._is_ordered = bool((self._order == np.arange(len(self._order))).all())
         self._is_prepared = False
         self._diverged: tuple[str, float, str] | None = None
-        self._saved: NDArray[np.float64] | None = None
-        self._saved_time = 0, 0
         plant = self.plant
         self._delayed: deque[NDArray[np.float64]] = deque()
         self._sensors = None
@@ -338,21 +336,6 @@ class World(SimulatedRobot):
             (nv,) M a + bias [N m or N].
         """
         return self._actual.torque(self.position, self.velocity, acceleration)
-
-    def save(self) -> None:
-        """Keep the state for `restore`; pushes, noise and delayed torques are not part of it."""
-        kind = mujoco.mjtState.mjSTATE_INTEGRATION
-        if self._saved is None:
-            self._saved = np.empty(mujoco.mj_stateSize(self.model, kind))
-        mujoco.mj_getState(self.model, self.data, self._saved, kind)
-        self._saved_time = self.steps, self.time_ns
-
-    def restore(self) -> None:
-        """Go back to the state that was saved."""
-        kind = mujoco.mjtState.mjSTATE_INTEGRATION
-        mujoco.mj_setState(self.model, self.data, self._saved, kind)
-        self.steps, self.time_ns = self._saved_time
-        self._is_prepared = False
 
     # --- forces from outside
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from icir_control.app.measurement import Array, TimeSeries
 from icir_control.app.output import writing
-from icir_control.app.processes import BRIDGE, CONTROLLER
+from icir_control.app.processes import CONTROLLER
 from icir_control.app.recording.reader import Recording, RecordingError
 from icir_control.app.recording.topics import JOINT_REFERENCE
 from icir_control.dynamics import KinematicTree
@@ -26,7 +26,6 @@ WEBP = '.webp'
 _WEBP_RATE = 10
 _WEBP_OPTIONS = ('-loop', '0', '-vf', 'scale=480:-1:flags=area', '-quality', '60')
 _STALE = 0.1  # s between two references, from which none is shown
-_HOLD = 0.1  # s, where the bridge's parameter is not recorded
 
 
 def write_film(recording: Recording, path: Path, show: Callable[[float], object]) -> None:
@@ -60,7 +59,7 @@ def write_film(recording: Recording, path: Path, show: Callable[[float], object]
                 picture = camera.picture(
                     states['position'][states.row_at(moment)],
                     reference=_reference_at(references, moment),
-                    forces=dict(_forces_at(recording, moment)),
+                    forces=_forces_at(recording, moment),
                     caption=_caption(recording, moment),
                 )
                 writer.send(np.ascontiguousarray(picture))
@@ -131,11 +130,10 @@ def _caption(recording: Recording, moment: float) -> str:
     return f'{modes[-1] if modes else ""}\n{moment:.2f} s'.strip()
 
 
-def _forces_at(recording: Recording, moment: float) -> Iterator[tuple[str, Array]]:
-    """Give link and force [N] of the pushes that act."""
-    of_bridge = recording.parameters.get(BRIDGE, {})
-    hold = float(of_bridge.get('external_wrench_hold', _HOLD))
-    for start, message in recording.wrenches:
-        force = message.wrench.force
-        if start <= moment < start + hold:
-            yield message.header.frame_id, np.array([force.x, force.y, force.z])
+def _forces_at(recording: Recording, moment: float) -> dict[str, Array]:
+    """Return the force [N] on each link that is pushed."""
+    acting = {}
+    for start_ns, link, wrench in recording.wrenches:
+        if start_ns * 1e-9 <= moment:
+            acting[link] = wrench[:3]
+    return {link: force for link, force in acting.items() if force.any()}

@@ -19,12 +19,12 @@ from std_msgs.msg import String
 
 from icir_control.app.measurement import Array, TimeSeries
 from icir_control.app.recording.topics import (
+    APPLIED_WRENCH,
     DESCRIPTION,
     MODE,
     PARAMETERS,
     STATES,
     TOPICS,
-    WRENCH,
 )
 from icir_control.errors import IcirError
 from icir_control.nodes.transport.messages import (
@@ -171,14 +171,18 @@ class Recording:
         return str(deserialize_message(self.messages[DESCRIPTION][-1].raw, String).data)
 
     @cached_property
-    def wrenches(self) -> list[tuple[float, WrenchStamped]]:
-        """External wrenches, each with the simulation time from which it acts [s]."""
+    def wrenches(self) -> list[tuple[int, str, Array]]:
+        """From which simulation time [ns] which wrench (6,) acts on a link, in its axes.
+
+        It is zero where none acts from then on.
+        """
         found = []
-        for message in self.messages.get(WRENCH, ()):
-            wrench = deserialize_message(message.raw, WrenchStamped)
-            stamp = wrench.header.stamp
-            start = max(stamp.sec + stamp.nanosec * 1e-9, self.time_of(message))
-            found.append((start, wrench))
+        for message in self._decoded(APPLIED_WRENCH, WrenchStamped):
+            stamp, f, t = message.header.stamp, message.wrench.force, message.wrench.torque
+            wrench = np.array([f.x, f.y, f.z, t.x, t.y, t.z])
+            found.append(
+                (stamp.sec * NANOSECONDS + stamp.nanosec, message.header.frame_id, wrench)
+            )
         return found
 
     def time_of(self, message: Message) -> float:

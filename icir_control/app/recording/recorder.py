@@ -40,7 +40,7 @@ from icir_control.share import find_model_file
 # As many states as the fastest loop makes in some seconds. By best effort: whoever publishes
 # waits for nobody, and answers no acknowledgement.
 _QUEUE = QoSProfile(depth=100_000, reliability=ReliabilityPolicy.BEST_EFFORT)
-_LATCHED_QUEUE = QoSProfile(depth=10, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+_LATCHED_QUEUE = QoSProfile(depth=1000, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 _POLL_PERIOD = 5e-3  # s between two looks into the queues
 _NODE_PERIOD = 0.05  # s between two looks at the answers of services
 _ANSWER_TIMEOUT = 2.0  # s until a request is sent again

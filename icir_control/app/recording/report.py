@@ -270,14 +270,39 @@ def _figure(trackings: Sequence[Tracking]) -> go.Figure:
             row=1,
             col=1,
         )
-    for start, message in trackings[0].recording.wrenches:
-        f = message.wrench.force
-        words = f'{np.linalg.norm([f.x, f.y, f.z]):.3g} N'
-        figure.add_vline(start, line_dash='dot', annotation_text=words, row=1, col=1)
+    for span in _pushes(trackings[0].recording):
+        figure.add_vrect(
+            span.start,
+            span.end,
+            fillcolor='#D55E00',
+            opacity=0.2,
+            line_width=0,
+            annotation_text=span.name,
+            annotation_position='bottom left',
+            row=1,
+            col=1,
+        )
     figure.update_layout(
         height=1500, template='plotly_white', hovermode='x', margin={'t': 30, 'r': 20}
     )
     return figure
+
+
+def _pushes(recording: Recording) -> list[Span]:
+    """Return when a link was pushed without a pause, named by the greatest force."""
+    found: list[tuple[str, float, float, float]] = []
+    acting: dict[str, tuple[float, float]] = {}
+    for start_ns, link, wrench in recording.wrenches:
+        time, force = start_ns * 1e-9, float(np.linalg.norm(wrench[:3]))
+        if wrench.any():
+            if link not in acting and found and found[-1][:2] == (link, time):
+                acting[link] = found.pop()[2:]  # one push followed on the other
+            start, greatest = acting.get(link, (time, 0.0))
+            acting[link] = start, max(greatest, force)
+        elif link in acting:
+            found.append((link, time, *acting.pop(link)))
+    found += [(link, recording.end, *span) for link, span in acting.items()]
+    return [Span(f'{force:.3g} N', start, end) for _, end, start, force in found]
 
 
 def _draw(figure: go.Figure, tracking: Tracking, dash: str, suffix: str) -> None:

@@ -3,8 +3,8 @@
 The controller publishes a command for each tick, and between two commands what became of a
 request. Both carry the time at which they were sent, by one clock: so the tick is known before
 which a request was accepted. Where the recorder had not found the controller yet and lacks the
-command, the states before and after it leave two ticks, of which one gives the trajectory. When a
-push began is not published; it began at the first step that is another one without it.
+command, the states before and after it leave two ticks, of which one gives the trajectory. Pushes
+are those that the bridge says it has applied.
 """
 
 from collections import deque
@@ -14,41 +14,29 @@ from typing import Any
 
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticStatus
-from geometry_msgs.msg import PoseStamped, WrenchStamped
 from rcl_interfaces.msg import ParameterEvent
 from rclpy.serialization import deserialize_message
 from trajectory_msgs.msg import JointTrajectory
 
 from icir_control.app.measurement import DifferentRunsError
 from icir_control.app.processes import BRIDGE, CONTROLLER
-from icir_control.app.recording.reader import Message, Recording, RecordingError, stamp_ns_of
-from icir_control.app.recording.topics import (
-    COMMANDS,
-    MOTION_STATUS,
-    PARAMETERS,
-    STATES,
-    WRENCH,
-)
+from icir_control.app.recording.reader import Recording, RecordingError, stamp_ns_of
+from icir_control.app.recording.topics import COMMANDS, MOTION_STATUS, PARAMETERS, STATES
 from icir_control.collision import load_collision_shapes
-from icir_control.control import Controller, ControllerConfig
+from icir_control.control import TRAJECTORY, Controller, ControllerConfig
 from icir_control.dynamics import KinematicTree, load_urdf
 from icir_control.nodes.bridge.config import BridgeConfig
-from icir_control.nodes.bridge.wrench import Push, PushSchedule
 from icir_control.nodes.controller.interface import INTERFACE
+from icir_control.nodes.controller.motion_status import stamp_words
 from icir_control.nodes.controller.node import POSE_MODES, TRANSLATING_JOINTS
 from icir_control.nodes.controller.trajectories import waypoints_of
 from icir_control.nodes.robot import LOCKED, ROBOT, positions_of, robot_options
-from icir_control.nodes.transport.messages import NANOSECONDS, read_joint_state
+from icir_control.nodes.transport.messages import NANOSECONDS
 from icir_control.spatial import SE3
 
 _NOT_GIVEN = {*ROBOT, *INTERFACE, POSE_MODES.name, TRANSLATING_JOINTS.name}
-_HOLD = 'external_wrench_hold'
 _OF_ROS = ('use_sim_time', 'start_type_description_service')
-_TARGETS: dict[str, str] = {
-    'target pose': f'{CONTROLLER}/target_pose',
-    'target joints': f'{CONTROLLER}/target_joints',
-    'joint trajectory': f'{CONTROLLER}/joint_trajectory',
-}
+_TRAJECTORIES = f'{CONTROLLER}/joint_trajectory'
 
 Request = tuple[int, Callable[[], object]]
 """The wall time at which it was accepted [ns], and what does it again."""
@@ -94,8 +82,6 @@ class Rerun:
         config = ControllerConfig.from_parameters(parameters, self._model, shapes)
         self._controller = Controller(self._model, config)
         self._world = self._config.world(self._recording.description, self._robot)
-        self._pushes = PushSchedule(self._world.push, self._world.clear_push)
-        self._waiting: deque[Push] = deque()
 
     def run(self) -> DifferentRunsError | None:
         """Simulate all of the recording; return where it first differs, if it does."""
@@ -122,23 +108,14 @@ class Rerun:
             which the second possible tick was not tried.
         """
         world, states = self._world, self._recording.states
-        requests = self._requests()
+        requests, pushes = self._requests(), deque(self._recording.wrenches)
         number, doubtful = 0, None
         sent, shown = (self._sent(topic) for topic in (COMMANDS, STATES))
         q, v, effort = np.zeros((3, len(self._recording.joint_names)))
-        torque = np.zeros_like(q)
         for row, time in enumerate(states.time):
             world.read(q, v, effort)
-            first = names = self._differences(row, q, v, effort)
-            while names and self._waiting:
-                # The push that waits longest began with this step.
-                self._pushes.add(self._waiting.popleft())
-                world.restore()
-                self._step(torque)
-                world.read(q, v, effort)
-                names = self._differences(row, q, v, effort)
-            if names:
-                return DifferentRunsError(first[0], float(time)), doubtful
+            if names := self._differences(row, q, v, effort):
+                return DifferentRunsError(names[0], float(time)), doubtful
             if row == 0:
                 self._controller.restart(float(time), q, v, world.plant.euler_steps)
             seen = shown.get(world.time_ns, 0)
@@ -152,8 +129,13 @@ class Rerun:
                 requests.popleft()[1]()
                 number += 1
             torque = self._controller.tick(world.time_ns * 1e-9, q, v)
-            world.save()
-            self._step(torque)
+            while pushes and pushes[0][0] <= world.time_ns:
+                _, link, wrench = pushes.popleft()
+                if wrench.any():
+                    world.push(link, wrench)
+                else:
+                    world.clear_push(link)
+            world.step(torque)
         return None, None
 
     def _sent(self, topic: str) -> dict[int, int]:
@@ -166,11 +148,6 @@ class Rerun:
             sent.setdefault(stamp_ns_of(message), message.sent_ns)
         return sent
 
-    def _step(self, torque: Any) -> None:
-        if self._world.time_ns >= self._pushes.next_change_ns:
-            self._pushes.update(self._world.time_ns)
-        self._world.step(torque)
-
     def _differences(self, row: int, *arrays: Any) -> list[str]:
         """Return the columns in which a recorded state is not this one."""
         states = self._recording.states
@@ -180,64 +157,45 @@ class Rerun:
     def _requests(self) -> deque[Request]:
         """Return what was accepted, in its order."""
         found: list[Request] = []
-        holds = [(0, self._config.external_wrench_hold)]
-        targets = {
-            request: deque(self._recording.messages.get(topic, ()))
-            for request, topic in _TARGETS.items()
-        }
         for message in self._recording.messages.get(MOTION_STATUS, ()):
             status = deserialize_message(message.raw, DiagnosticStatus)
             values = {pair.key: pair.value for pair in status.values}
-            request, outcome = values.get('request', ''), values.get('outcome')
-            if outcome not in ('accepted', 'refused'):
-                continue
-            target = targets[request].popleft() if targets.get(request) else None
-            if outcome == 'accepted':
-                found.append((message.sent_ns, self._action(request, target)))
+            if values.get('outcome') == 'accepted':
+                found.append((message.sent_ns, self._action(values, message.sent_ns)))
         for message in self._recording.messages.get(PARAMETERS, ()):
             event = deserialize_message(message.raw, ParameterEvent)
             changes = self._recording.values_of(event.changed_parameters)
-            if event.node.endswith(f'/{BRIDGE}') and _HOLD in changes:
-                holds.append((message.sent_ns, changes[_HOLD]))
-            elif changes and event.node.endswith(f'/{CONTROLLER}'):
+            if changes and event.node.endswith(f'/{CONTROLLER}'):
                 found.append((message.sent_ns, partial(self._controller.update, changes)))
-        for message in self._recording.messages.get(WRENCH, ()):
-            wrench = deserialize_message(message.raw, WrenchStamped)
-            stamp = wrench.header.stamp
-            start_ns = stamp.sec * 10**9 + stamp.nanosec
-            hold = [hold for sent_ns, hold in holds if sent_ns <= message.sent_ns][-1]
-            push = _push_of(wrench, start_ns, hold)
-            if start_ns:
-                self._pushes.add(push)
-            else:
-                self._waiting.append(push)
         return deque(sorted(found, key=lambda one: one[0]))
 
-    def _action(self, request: str, target: Message | None) -> Callable[[], object]:
-        """Return what a request asked of the controller."""
-        controller = self._controller
+    def _action(self, accepted: dict[str, str], sent_ns: int) -> Callable[[], object]:
+        """Return what a request asked of the controller.
+
+        Args:
+            accepted: What the controller said of it.
+            sent_ns: When it said so [ns].
+        """
+        controller, request = self._controller, accepted['request']
         if request.startswith('mode '):
             return lambda: controller.select(request.removeprefix('mode '))
-        if target is None:
-            raise RecordingError(self._recording.path, f'has no message for an accepted {request}')
-        raw = target.raw
-        if request == 'target joints':
-            message = read_joint_state(raw)
-            order = [list(message.name).index(name) for name in self._recording.joint_names]
-            return lambda: controller.set_target_joints(np.array(message.position)[order])
-        if request == 'joint trajectory':
-            waypoints = waypoints_of(deserialize_message(raw, JointTrajectory))
+        if request == TRAJECTORY:
+            waypoints = waypoints_of(self._trajectory(accepted, sent_ns))
             return lambda: controller.follow(waypoints)
-        pose = deserialize_message(raw, PoseStamped).pose
-        p, o = pose.position, pose.orientation
-        goal = SE3.from_quaternion((o.x, o.y, o.z, o.w), (p.x, p.y, p.z))
-        return lambda: controller.set_target_pose(goal)
+        goal = np.array([float(word) for word in accepted.get('goal', '').split()])
+        if request == 'target joints':
+            return lambda: controller.set_target_joints(goal)
+        pose = SE3.from_quaternion(goal[3:], goal[:3])
+        return lambda: controller.set_target_pose(pose)
 
-
-def _push_of(message: WrenchStamped, start_ns: int, hold: float) -> Push:
-    f, t = message.wrench.force, message.wrench.torque
-    wrench = np.array([f.x, f.y, f.z, t.x, t.y, t.z])
-    return Push(start_ns, round(hold * 1e9), message.header.frame_id, wrench)
+    def _trajectory(self, accepted: dict[str, str], sent_ns: int) -> JointTrajectory:
+        """Return the newest message of a trajectory with the stamp of the accepted one."""
+        for message in reversed(self._recording.messages.get(_TRAJECTORIES, ())):
+            if message.sent_ns < sent_ns:
+                trajectory = deserialize_message(message.raw, JointTrajectory)
+                if stamp_words(trajectory.header) == accepted['stamp']:
+                    return trajectory
+        raise RecordingError(self._recording.path, f'has no message of an accepted {TRAJECTORY}')
 
 
 def _own(values: dict[str, Any]) -> dict[str, Any]:

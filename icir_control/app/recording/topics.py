@@ -22,6 +22,7 @@ JOINT_REFERENCE: Final = f'{CONTROLLER}/joint_reference'
 MOTION_STATUS: Final = f'{CONTROLLER}/motion_status'
 MODE: Final = f'{CONTROLLER}/mode'
 WRENCH: Final = f'{BRIDGE}/external_wrench'
+APPLIED_WRENCH: Final = f'{BRIDGE}/applied_wrench'
 
 TOPICS: Final[dict[str, Any]] = {
     STATES: JointState,
@@ -35,6 +36,7 @@ TOPICS: Final[dict[str, Any]] = {
     REFERENCE_POSE: PoseStamped,
     JOINT_REFERENCE: JointState,
     WRENCH: WrenchStamped,
+    APPLIED_WRENCH: WrenchStamped,
     '/clock': Clock,
     '/diagnostics': DiagnosticArray,
     PARAMETERS: ParameterEvent,

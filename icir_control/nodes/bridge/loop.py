@@ -148,7 +148,7 @@ class Loop(ABC):
 
     def reset(self) -> None:
         """Begin a run from the initial configuration, at rest; simulation time goes on."""
-        self.pushes.clear()
+        self.pushes.clear(self.world.time_ns)
         self.world.reset(self.config.initial_configuration)
         self.hold.cancel_steps()
         self.open_run()

@@ -15,6 +15,7 @@ MAX_AHEAD = 60_000_000_000
 _NANOSECONDS = 1_000_000_000
 _NEVER = 2**63 - 1
 _QUEUE = 100
+_NOTHING = np.zeros(6)
 _LOG_PERIOD = 1.0  # s of wall time, at least, between two messages of one kind
 
 
@@ -42,6 +43,8 @@ class PushSchedule:
 
     Attributes:
         next_change_ns: Simulation time at which `update` has something to do [ns].
+        changed: Called with the simulation time [ns], the link, and the wrench that acts on it
+            from then on, which is zero at the end of a push.
     """
 
     def __init__(
@@ -58,6 +61,7 @@ class PushSchedule:
         self._waiting: list[Push] = []
         self._ends: dict[str, int] = {}
         self.next_change_ns = _NEVER
+        self.changed: Callable[[int, str, np.ndarray], object] = lambda *_: None
 
     def add(self, push: Push) -> None:
         """Add a push; one whose start is in the past starts at the next update."""
@@ -73,17 +77,24 @@ class PushSchedule:
         for link in [link for link, end_ns in self._ends.items() if end_ns <= now_ns]:
             del self._ends[link]
             self._end(link)
+            self.changed(now_ns, link, _NOTHING)
         while self._waiting and self._waiting[0].start_ns <= now_ns:
             push = self._waiting.pop(0)
             # Counted from its first step, so that it lasts as long wherever it falls between two.
             self._ends[push.link] = now_ns + push.hold_ns
             self._start(push.link, push.wrench)
+            self.changed(now_ns, push.link, push.wrench)
         self._plan()
 
-    def clear(self) -> None:
-        """End and forget all pushes."""
+    def clear(self, now_ns: int) -> None:
+        """End and forget all pushes.
+
+        Args:
+            now_ns: Simulation time [ns].
+        """
         for link in self._ends:
             self._end(link)
+            self.changed(now_ns, link, _NOTHING)
         self._ends.clear()
         self._waiting.clear()
         self._plan()
@@ -94,7 +105,7 @@ class PushSchedule:
 
 
 class WrenchInput:
-    """`~/external_wrench`: a wrench at a link's origin, in the link's axes.
+    """`~/external_wrench`, at a link's origin in its axes, and `~/applied_wrench`, what acts.
 
     Attributes:
         refused: Number of refused messages by kind, such as `wrench.not_finite`.
@@ -113,7 +124,7 @@ class WrenchInput:
 
         Args:
             node: The bridge.
-            schedule: Receives the pushes.
+            schedule: Receives the pushes; what it does with them is published.
             links: The links that can be pushed: those that move.
             hold: Gives how long a push that comes now acts [s of simulation time].
             time_ns: Gives the simulation time [ns].
@@ -126,6 +137,8 @@ class WrenchInput:
         self._log_due: dict[str, float] = {}
         self._hold = hold
         node.create_subscription(WrenchStamped, '~/external_wrench', self._take, _QUEUE)
+        self._publisher = node.create_publisher(WrenchStamped, '~/applied_wrench', _QUEUE)
+        schedule.changed = self._publish
 
     def _take(self, message: WrenchStamped) -> None:
         stamp = message.header.stamp
@@ -148,6 +161,14 @@ class WrenchInput:
         else:
             hold_ns = round(self._hold() * _NANOSECONDS)
             self._schedule.add(Push(start_ns, hold_ns, link, wrench))
+
+    def _publish(self, now_ns: int, link: str, wrench: np.ndarray) -> None:
+        message = WrenchStamped()
+        stamp, force, torque = message.header.stamp, message.wrench.force, message.wrench.torque
+        stamp.sec, stamp.nanosec = divmod(now_ns, _NANOSECONDS)
+        message.header.frame_id = link
+        force.x, force.y, force.z, torque.x, torque.y, torque.z = wrench.tolist()
+        self._publisher.publish(message)
 
     def _refuse(self, kind: str, reason: str) -> None:
         self.refused[f'wrench.{kind}'] += 1

@@ -1,6 +1,6 @@
 """What becomes of each request for a motion: decided, followed to its end, and published."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -71,14 +71,18 @@ class MotionStatus:
         self._check_ns = 0  # when the motion can be at its end
 
     def serve(
-        self, request: str, stamp: str, act: Callable[[], None], goal: Goal | None = None
+        self,
+        request: str,
+        stamp: str,
+        act: Callable[[], Iterable[float] | None],
+        goal: Goal | None = None,
     ) -> IcirError | None:
         """Decide a request and report its outcome.
 
         Args:
             request: What is requested, in words.
             stamp: That of the request, if it has one.
-            act: Does it; an `IcirError` refuses it.
+            act: Does it, and returns the numbers of a target; an `IcirError` refuses it.
             goal: What is asked of the motion.
 
         Returns:
@@ -86,7 +90,7 @@ class MotionStatus:
         """
         log = self._node.get_logger()
         try:
-            act()
+            target = act()
         except IcirError as error:
             log.warning(f'{request} refused: {error}')
             data = {name: value for name, value in vars(error).items() if value is not None}
@@ -98,7 +102,8 @@ class MotionStatus:
         self.end('aborted', f'replaced by {request}')
         self.motion = Motion(request, stamp, self._controller.mode, goal)
         self._check_ns = 0
-        self._report(request, stamp, 'accepted', 'accepted')
+        data = {} if target is None else {'goal': ' '.join(repr(float(one)) for one in target)}
+        self._report(request, stamp, 'accepted', 'accepted', data)
         self._done()
         return None
 

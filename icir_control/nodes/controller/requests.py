@@ -83,7 +83,7 @@ class Requests:
         self._status.serve(
             'target pose',
             stamp_words(message.header),
-            lambda: self._controller.set_target_pose(self._pose_of(message)),
+            lambda: self._set_pose(message),
         )
 
     def _take_trajectory(self, message: JointTrajectory) -> None:
@@ -100,9 +100,17 @@ class Requests:
         return replace(waypoints, start_time=waypoints.start_time - 1e-9 * self._clock.start_ns)
 
     def _take_joints(self, raw: bytes) -> None:
-        self._status.serve(
-            'target joints', '', lambda: self._controller.set_target_joints(self._joints_of(raw))
-        )
+        self._status.serve('target joints', '', lambda: self._set_joints(raw))
+
+    def _set_pose(self, message: PoseStamped) -> list[float]:
+        self._controller.set_target_pose(self._pose_of(message))
+        p, o = message.pose.position, message.pose.orientation
+        return [p.x, p.y, p.z, o.x, o.y, o.z, o.w]
+
+    def _set_joints(self, raw: bytes) -> NDArray[np.float64]:
+        joints = self._joints_of(raw)
+        self._controller.set_target_joints(joints)
+        return joints
 
     def _take_wrench(self, message: WrenchStamped) -> None:
         """Pass the wrench of a sensor on; they come too fast to log each refusal."""

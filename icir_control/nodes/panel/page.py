@@ -149,6 +149,7 @@ class Page:
             remotes = [one for one in (controller, bridge) if one.values]
             self._parameters = ParametersTab(gui, remotes, later, self.controls.say)
         self._error = np.full(robot.model.nv, np.nan)
+        self._run = ''
         self._pace_from = time.monotonic(), 0.0
         self._pace = 0.0
 
@@ -173,13 +174,16 @@ class Page:
         self._scene.show(q, shares)
         self._scene.show_reference(q, position, pose and _placement(pose))
         velocity = self._numbers(reference, reference.velocity)
+        if reference.header.frame_id != self._run:  # the simulation has started anew, or was reset
+            self._run = reference.header.frame_id
+            self._touch.let_go()
         self._touch.update(inputs.mode, pose, position, velocity)
         pace = np.array([self._pace, self._age()])
         self._plots.update(self._error, _distance(inputs.tool_error), shares, pace)
 
     def close(self) -> None:
         """Let go of the arm."""
-        self._touch.close()
+        self._touch.let_go()
 
     def _age(self) -> float:
         """Return the greatest age of a command in the last second [steps]."""

@@ -72,14 +72,15 @@ class TouchTab:
         self._pull.update()
         self._joints.update(position, velocity)
 
+    def let_go(self) -> None:
+        """Take the handles out of everybody's hands: the arm is another one, or elsewhere."""
+        self._goal.let_go()
+        self._pull.let_go()
+
     def _choose(self) -> None:
         chosen = self._dragged.value
         self._goal.set_visible(chosen == _GOAL)
         self._pull.choose('' if chosen == _GOAL else chosen.removeprefix(_PULL))
-
-    def close(self) -> None:
-        """Let go of the arm."""
-        self._pull.let_go()
 
 
 class _Handle:
@@ -112,6 +113,10 @@ class _Handle:
         """Whether a page has hold of it."""
         return self._client is not None
 
+    def release(self) -> None:
+        """Let nobody drag it, until somebody takes hold of it again."""
+        self._client = None
+
     def _take(self, phase: str, client: int) -> None:
         if phase == 'start' and self._client is None:
             self._client = client
@@ -128,7 +133,7 @@ class _Goal:
         self._frame = server.scene.add_transform_controls(
             f'{BASE}/goal', scale=0.2, depth_test=False
         )
-        self._handle = _Handle(server, self._frame, later, self._let_go)
+        self._handle = _Handle(server, self._frame, later, self._end)
         self._due = 0.0
 
     def set_visible(self, visible: bool) -> None:
@@ -143,7 +148,11 @@ class _Goal:
             self._due = time.monotonic() + _GOAL_PERIOD
             self._send()
 
-    def _let_go(self, by_hand: bool) -> None:
+    def let_go(self) -> None:
+        """Ask for nothing, even if it is dragged."""
+        self._handle.release()
+
+    def _end(self, by_hand: bool) -> None:
         if by_hand:
             self._send()
 
@@ -189,7 +198,8 @@ class _Pull:
         self._send(placement.rotation.T @ force)
 
     def let_go(self) -> None:
-        """Pull no longer."""
+        """Pull no longer, even if it is dragged."""
+        self._handle.release()
         self._send(np.zeros(3))
 
     def _send(self, force: Array) -> None:
