@@ -6,6 +6,7 @@ from closed_loop import HOME, READY, ClosedLoop
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
+from moveit_plans import plans_of_moveit
 from scipy.interpolate import BPoly, CubicHermiteSpline, CubicSpline
 
 from icir_control.control import Waypoints
@@ -63,6 +64,21 @@ def test_the_arm_is_on_the_spline_to_round_off(at_home, velocities, acceleration
     assert np.abs(log['position'] - wanted(elapsed)).max() < 1e-9
     assert loop.controller.motion_left == 0.0
     assert np.abs(loop.v).max() < 1e-9
+
+
+def test_plans_of_moveit_are_followed_to_round_off(at_home):
+    """The second one moves joint 1 at its limit, rounded up by its sixth digit."""
+    loop, start = at_home, HOME
+    for plan in plans_of_moveit():
+        begin = loop.time
+        loop.controller.follow(plan)
+        log = loop.run(round(plan.times[-1] * 1e3) + 100)
+        q, v, a = plan.positions.copy(), plan.velocities.copy(), plan.accelerations.copy()
+        q[0], v[0], a[0] = start, 0.0, 0.0
+        wanted = BPoly.from_derivatives(plan.times, np.stack([q, v, a], axis=1))
+        elapsed = np.clip(log.time - begin, 0.0, plan.times[-1])
+        assert np.abs(log['position'] - wanted(elapsed)).max() < 1e-9
+        start = plan.positions[-1]
 
 
 @pytest.mark.parametrize(

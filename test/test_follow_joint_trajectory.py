@@ -5,8 +5,10 @@ from importlib.util import find_spec
 import numpy as np
 import pytest
 from action_msgs.msg import GoalStatus
+from moveit_plans import plans_of_moveit
 from rclpy.action import ActionClient
 from ros_processes import RosGraph
+from scipy.interpolate import BPoly
 from session import Session
 from state_source import HOME, NAMES
 from std_srvs.srv import Trigger
@@ -23,17 +25,6 @@ if IS_INSTALLED:
 
 NANOSECONDS = 10**9
 WAY = np.array([0.5, -0.3, 0.4, -0.2, 0.3, 0.6])
-# What MoveIt's time-optimal parameterization makes of a straight way between two states, as it
-# sends it: every 0.1 s the share of the way, its rate and its acceleration (at most 0.5 1/s and
-# 1 1/s^2), the start state first.
-PLAN = np.array(
-    [
-        *([0.1 * k, 0.005 * k**2, 0.1 * k, 1.0] for k in range(5)),
-        *([0.5 + 0.1 * k, 0.125 + 0.05 * k, 0.5, 0.0] for k in range(15)),
-        *([2.0 + 0.1 * k, 0.875 + 0.05 * k - 0.005 * k**2, 0.5 - 0.1 * k, -1.0] for k in range(5)),
-        [2.5, 1.0, 0.0, -1.0],
-    ]
-)
 
 
 class Planner:
@@ -116,19 +107,20 @@ def tolerances(**fields):
 
 
 def test_a_plan_of_moveit_is_followed_with_feedback_and_succeeds(at_home):
-    _, share, rate, acceleration = PLAN.T
-    points = [
-        (time, HOME + s * WAY, ds * WAY, dds * WAY)
-        for time, s, ds, dds in zip(PLAN[:, 0], share, rate, acceleration, strict=True)
-    ]
+    """Points every 0.1 s, the start state first, as its controller manager hands them on."""
+    plan, _ = plans_of_moveit()
+    fields = plan.times, plan.positions, plan.velocities, plan.accelerations
+    path = BPoly.from_derivatives(plan.times, np.stack(fields[1:], axis=1))
+    points = list(zip(*fields, strict=True))
     handle = at_home.send(
         points,
+        plan.joints,
         path_tolerance=[JointTolerance(name=name, position=1e-3) for name in NAMES],
         goal_tolerance=[JointTolerance(name=name, position=1e-4) for name in NAMES],
     )
     status, result = at_home.result(handle)
     assert (status, result.error_code) == (GoalStatus.STATUS_SUCCEEDED, 0), result.error_string
-    np.testing.assert_allclose(at_home.session.position, HOME + WAY, atol=1e-6)
+    np.testing.assert_allclose(at_home.session.position, plan.positions[-1], atol=1e-6)
     assert at_home.feedback
     for one in at_home.feedback:
         assert tuple(one.joint_names) == NAMES
@@ -137,8 +129,7 @@ def test_a_plan_of_moveit_is_followed_with_feedback_and_succeeds(at_home):
         )
         np.testing.assert_allclose(desired - actual, error, atol=1e-12)
         time = one.desired.time_from_start.sec + 1e-9 * one.desired.time_from_start.nanosec
-        at = np.interp(time, PLAN[:, 0], share)
-        np.testing.assert_allclose(desired, HOME + at * WAY, atol=5e-3)
+        np.testing.assert_allclose(desired, path(min(time, plan.times[-1])), atol=5e-3)
 
 
 def test_a_cancelled_goal_stops_the_arm(at_home):

@@ -6,6 +6,7 @@ from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import Point
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from moveit_plans import plans_of_moveit
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from ros_processes import RosGraph
 from sensor_msgs.msg import JointState
@@ -104,6 +105,17 @@ def test_a_trajectory_is_accepted_followed_and_arrives(planner):
     wanted = HOME.copy()
     wanted[4] = WAY[4]
     np.testing.assert_allclose(planner.session.state.position, wanted, atol=1e-6)
+
+
+def test_a_plan_of_moveit_is_followed_and_arrives(planner):
+    plan, _ = plans_of_moveit()
+    fields = plan.times, plan.positions, plan.velocities, plan.accelerations
+    planner.send([(1.0, HOME)])
+    planner.outcome('arrived')
+    planner.send(list(zip(*fields, strict=True)), plan.joints)
+    planner.outcome('accepted')
+    planner.outcome('arrived')
+    np.testing.assert_allclose(planner.session.state.position, plan.positions[-1], atol=1e-6)
 
 
 def test_a_mode_aborts_it_and_an_empty_one_stops_it(planner):

@@ -23,9 +23,11 @@ SHORTEST, LARGEST = 1e-6, 1e6
 SAMPLES = 800
 """Of a motion, to look for limits; 20 at most between two points, and 4 at least."""
 
-
 FINE = 100
 """Of a polynomial, between which its joints go straight, but for 1e-4 of the way."""
+
+SPEED_SHARE = 1.01
+"""Of a velocity limit: planners go to it at their points, and the spline a little beyond."""
 
 
 @dataclass(frozen=True)
@@ -164,7 +166,7 @@ def _check(arm: Arm, start: Start, segments: tuple[JointTrajectory, ...]) -> Non
         RefusedError: Says which joint is beyond which limit, and when.
     """
     model = arm.model
-    speed_limit = np.maximum(model.velocity_limit, np.abs(start.v)) * (1.0 + 1e-9)
+    speed_limit = np.maximum(model.velocity_limit, np.abs(start.v)) * SPEED_SHARE
     count = min(max(SAMPLES // len(segments), 4), 20)
     for segment in segments:
         times = segment.start_time + np.linspace(0.0, segment.duration, count + 1)
