@@ -57,6 +57,12 @@ TURN_TIME = 0.1
 LEAST_FRICTION = 0.01
 """Share of the effort limit below which it may as well be something else."""
 
+FRICTION_NOISE = 10.0
+"""Times `ESTIMATE_NOISE` below which it may be noise, where the velocity has any."""
+
+QUIET = 1e-8
+"""[rad^2/s^2 or m^2/s^2] Variance of a velocity without noise."""
+
 INERTIA_TICKS = 8
 """After so many the inertia that the joints show is found again; it changes slowly."""
 
@@ -165,7 +171,9 @@ def _turn_friction(memory: Struct, tick: Struct, i: int) -> None:
         now = max(now, wanted) if wanted > 0.0 else min(now, wanted) if wanted < 0.0 else now
     turned = now - direction[i]
     direction[i] = now
-    if memory.friction[i] > LEAST_FRICTION * memory.effort_limit[i]:
+    noise = memory.shown_inertia[i] if memory.velocity_noise[i] > QUIET else 0.0
+    least = LEAST_FRICTION * memory.effort_limit[i] + FRICTION_NOISE * ESTIMATE_NOISE * noise
+    if memory.friction[i] > least:
         memory.disturbance[i] -= turned * memory.friction[i]
     time[i] = time[i] + tick.period if turned == 0.0 else 0.0
 
