@@ -7,9 +7,11 @@ from fuzz import FUZZED
 from hypothesis import given
 from hypothesis import strategies as st
 
-from icir_control.control import Controller, ControllerConfig, Law, replaced
-from icir_control.errors import ConfigurationError, IcirError, UnknownNameError
+from icir_control.control import Arm, Controller, ControllerConfig, Law, replaced
+from icir_control.dynamics import JointKind, ModelBuilder
+from icir_control.errors import ConfigurationError, IcirError, ModelError, UnknownNameError
 from icir_control.parameter import flatten
+from icir_control.spatial import SE3, Inertia
 
 
 def config_of(**changes):
@@ -137,6 +139,20 @@ def test_frames_that_do_not_fit_are_refused():
         config_of(end_effector_frame='gripper')
     with pytest.raises(ConfigurationError, match='moves with joint'):
         config_of(base_frame='forearm_link')
+
+
+@pytest.mark.parametrize('off_axis', [0.0, 1e-10])
+def test_an_arm_with_a_joint_that_turns_no_inertia_is_refused(off_axis):
+    """A point mass on the axis of the last joint, or as near as rounded numbers put it."""
+    builder = ModelBuilder('point')
+    builder.add_frame('base', 'universe')
+    builder.add_joint('first', JointKind.REVOLUTE, axis=[0.0, 1.0, 0.0])
+    builder.add_body('upper', 'first', Inertia(1.0, [0.2, 0.0, 0.0], 0.01 * np.eye(3)))
+    place = SE3(np.eye(3), [0.4, 0.0, 0.0])
+    builder.add_joint('last', JointKind.REVOLUTE, 'upper', place, axis=[1.0, 0.0, 0.0])
+    builder.add_body('lower', 'last', Inertia(0.1, [0.2, off_axis, 0.0], np.zeros((3, 3))))
+    with pytest.raises(ModelError, match='last turns what has no moment of inertia'):
+        Arm(builder.build(), 'base', 'lower')
 
 
 def test_integers_do_where_numbers_are_meant():

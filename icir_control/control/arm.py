@@ -18,13 +18,20 @@ from icir_control.dynamics import (
     root_link,
     tip_link,
 )
-from icir_control.errors import ClearanceError, ConfigurationError, PositionLimitError
+from icir_control.errors import (
+    ClearanceError,
+    ConfigurationError,
+    ModelError,
+    PositionLimitError,
+)
 from icir_control.spatial import SE3, Motion
 from icir_control.trajectory import JointTrajectory
 
 POSTURES = 32
 """In which an arm shows about the greatest inertia that it has."""
 
+NO_INERTIA = 1e-12
+"""Share of the greatest inertia of a joint below which another has none but round-off."""
 
 WELL_CONDITIONED = 0.05
 """Smallest singular value of the Jacobian in a posture that is far from singularities."""
@@ -69,7 +76,8 @@ class Arm:
 
         Raises:
             UnknownNameError: A frame that the model lacks; the message lists those it has.
-            ModelError: A frame that was not named, of an arm with several ends.
+            ModelError: A frame that was not named, of an arm with several ends; a joint that
+                turns nothing but a point on its axis.
             ConfigurationError: A base frame that moves, or a model with quaternions.
         """
         if model.nq != model.nv:
@@ -89,19 +97,30 @@ class Arm:
             )
         self.T_world_base = base.placement
         self._workspace = Workspace(model, self.frame)
+        self._inertia = self._greatest_inertia()
+        i = int(np.argmin(self._inertia))
+        if self._inertia[i] < NO_INERTIA * self._inertia.max():
+            raise ModelError(
+                f'{model.joint_names[i]} turns what has no moment of inertia about its axis '
+                f'({self._inertia[i]:.2g} kg m^2), so that no torque controls it; give a link of '
+                'it, or one fixed to it, a moment of inertia'
+            )
 
-    @cached_property
+    @property
     def acceleration_limit(self) -> NDArray[np.float64]:
         """(nv,) what half the effort limit gives to a joint's greatest inertia [rad/s^2, m/s^2].
 
         The greatest in some thirty postures.
         """
+        return 0.5 * self.model.effort_limit / self._inertia
+
+    def _greatest_inertia(self) -> NDArray[np.float64]:
         rng, workspace = np.random.default_rng(0), self._workspace
         inertia = np.zeros(self.nv)
         for _ in range(POSTURES):
             workspace.sense(self.model.random_configuration(rng), np.zeros(self.nv))
             inertia = np.maximum(inertia, np.diag(workspace.data.M))
-        return 0.5 * self.model.effort_limit / inertia
+        return inertia
 
     @cached_property
     def translates(self) -> NDArray[np.bool_]:
