@@ -50,6 +50,9 @@ RETURN_RATE = 10.0
 LARGEST_GIVE = 0.03
 """[rad or m] By which what pushes a waiting arm may shift its reference."""
 
+LEAST_COUNT = 1e-7
+"""[rad or m] Of an encoder; below it the position is as good as continuous."""
+
 FREE, TOUCHED, WAITING = range(3)
 """What `contact` is: none, felt in this tick, known to the reference."""
 
@@ -73,8 +76,10 @@ def contact_share(memory: Struct, tick: Struct, unexplained: float, i: int) -> f
         friction[i] -= MEAN_RATE * h * friction[i]
     noise = NOISE * RESIDUAL_GAIN * memory.measured_M[i, i]
     noise *= np.sqrt(max(memory.velocity_noise[i], 0.0))
-    for j in range(residual.shape[0]):
-        noise += RESIDUAL_GAIN * abs(memory.measured_M[i, j]) * memory.position_count[j] / h
+    M, count = memory.measured_M, memory.position_count
+    if count[i] > LEAST_COUNT:
+        for j in range(count.shape[0]):
+            noise += RESIDUAL_GAIN / h * abs(M[i, j]) * count[j]
     moved = abs(tick.q[i] - memory.measured_q[i])
     if moved > 0.0:
         memory.position_count[i] = min(memory.position_count[i], moved)

@@ -171,11 +171,14 @@ def _turn_friction(memory: Struct, tick: Struct, i: int) -> None:
         now = max(now, wanted) if wanted > 0.0 else min(now, wanted) if wanted < 0.0 else now
     turned = now - direction[i]
     direction[i] = now
+    if turned == 0.0:
+        time[i] += tick.period
+        return
+    time[i] = 0.0
     noise = memory.shown_inertia[i] if memory.velocity_noise[i] > QUIET else 0.0
     least = LEAST_FRICTION * memory.effort_limit[i] + FRICTION_NOISE * ESTIMATE_NOISE * noise
     if memory.friction[i] > least:
         memory.disturbance[i] -= turned * memory.friction[i]
-    time[i] = time[i] + tick.period if turned == 0.0 else 0.0
 
 
 @part

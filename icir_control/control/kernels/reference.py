@@ -65,12 +65,28 @@ def _look_ahead(dynamics: np.ndarray, memory: Struct, tick: Struct) -> None:
         coefficients, duration = memory.joint_coefficients, memory.duration
         polynomial_at(coefficients, duration, memory.path_time, memory.q_after)
         leave_path(memory, tick)
-        # The derivative here is that found a period ago: it may be of the polynomial before.
-        copy(memory.slope_after, memory.slope)
-        unused = np.empty(memory.slope.shape[0])
-        polynomial_rates_at(coefficients, duration, memory.path_time, memory.slope_after, unused)
-        for i in range(unused.shape[0]):
-            memory.slope_after[i] *= memory.path_rate
+        _slope_ahead(memory, tick)
+
+
+@part
+def _slope_ahead(memory: Struct, tick: Struct) -> None:
+    """Write the derivative of the joints' path at the reference, and a period ahead.
+
+    That at the reference was found a period ago: it may be of the polynomial before. Where nothing
+    needs it a difference does, until the plant turns out to be continuous.
+    """
+    slope, slope_after = memory.slope, memory.slope_after
+    q, q_after, h = tick.position_reference, memory.q_after, tick.period
+    if memory.euler_share == 1.0:
+        for i in range(q.shape[0]):
+            slope_after[i] = (q_after[i] - q[i]) / h
+        return
+    unused = np.empty(q.shape[0])
+    copy(slope_after, slope)
+    coefficients, duration = memory.joint_coefficients, memory.duration
+    polynomial_rates_at(coefficients, duration, memory.path_time, slope_after, unused)
+    for i in range(q.shape[0]):
+        slope_after[i] *= memory.path_rate
 
 
 @part
