@@ -150,7 +150,7 @@ class Engine:
         memory.friction[:] = memory.friction_direction[:] = memory.friction_time[:] = 0.0
         memory.residual[:] = memory.residual_mean[:] = memory.residual_spread[:] = 0.0
         memory.observer_trust[:] = 1.0
-        memory.position_count[:] = np.inf
+        memory.position_count[:] = 1.0  # as coarse as can be, until it is seen to change
         integration = self.config.values.integration
         memory.euler_share = 0.0 if integration == 'sampled' else 1.0
         memory.euler_variance, memory.euler_noise = 1.0, 0.0
