@@ -81,6 +81,7 @@ class OverRos:
         self._reference: PoseStamped | None = None
         self._outcomes: list[dict[str, str]] = []
         self._spans: list[tuple[float, str]] = []
+        self._pushes: list[WrenchStamped] = []
         self._clients: dict[str, Any] = {}
         self._request = ''
         self._is_open = True
@@ -109,6 +110,9 @@ class OverRos:
             ),
         }
         self._wrenches = node.create_publisher(WrenchStamped, f'{BRIDGE}/external_wrench', 1)
+        self._applied = node.create_subscription(
+            WrenchStamped, f'{BRIDGE}/applied_wrench', self._pushes.append, 50
+        )
         node.create_subscription(PoseStamped, f'{CONTROLLER}/reference_pose', self._take_pose, 1)
         # Volatile: what came of requests of the past does not concern us.
         node.create_subscription(
@@ -244,9 +248,21 @@ class OverRos:
         message.header.frame_id = link
         f, t = message.wrench.force, message.wrench.torque
         f.x, f.y, f.z, t.x, t.y, t.z = np.asarray(wrench, dtype=float).tolist()
-        self._wait(self._wrenches.get_subscription_count, ANSWER_TIMEOUT, 'nobody takes pushes')
+        for find in (self._wrenches.get_subscription_count, self._applied.get_publisher_count):
+            self._wait(find, ANSWER_TIMEOUT, 'nobody takes pushes')
+        before = len(self._pushes)
         self._wrenches.publish(message)
-        self.run(seconds)
+
+        def found() -> list[WrenchStamped]:
+            new = self._pushes[before:]
+            return [
+                one for one in new if one.header.frame_id == link and one.wrench == message.wrench
+            ]
+
+        # Time may pass before the bridge has taken it.
+        self._wait(found, ANSWER_TIMEOUT, f'the push on {link!r} does not act')
+        begin = found()[0].header.stamp
+        self.run(begin.sec + 1e-9 * begin.nanosec + seconds - self.time)
 
     def finish(self, timeout: float) -> None:
         """Wait until the motion of the last request has arrived."""
