@@ -148,7 +148,8 @@ class Engine:
         forget_weight(memory)
         memory.disturbance_mean[:] = memory.disturbance_side[:] = 0.0
         memory.friction[:] = memory.friction_direction[:] = memory.friction_time[:] = 0.0
-        memory.residual[:] = memory.residual_mean[:] = memory.residual_spread[:] = 0.0
+        memory.residual[:] = memory.residual_mean[:] = 0.0
+        memory.residual_spread[:] = memory.residual_error[:] = 0.0
         memory.observer_trust[:] = 1.0
         memory.position_count[:] = 1.0  # as coarse as can be, until it is seen to change
         integration = self.config.values.integration

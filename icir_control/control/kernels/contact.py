@@ -35,6 +35,18 @@ NOISE = 6.0
 SHAKING = 2.5
 """Mean deviations of the residual that count as none: an arm that shakes on a plant with delay."""
 
+SURE_SHARE = 0.4
+"""Share of the torque of contact that makes one where the model has not erred lately."""
+
+ERRED = 3.0
+"""How often the greatest error of the model lately must fit into what makes a contact."""
+
+ERROR_RISE, ERROR_FALL = 10.0, 0.1
+"""[1/s] At which that error follows the residual: a contact is felt before it counts as one."""
+
+INERTIA_ERROR = 0.3
+"""Share of the torque that accelerates a joint by which a model may be wrong at once."""
+
 TICKS = 4
 """In a row that make a contact: one count of an encoder is one, before its noise is known."""
 
@@ -76,7 +88,10 @@ def contact_share(memory: Struct, tick: Struct, unexplained: float, i: int) -> f
         friction[i] -= MEAN_RATE * h * friction[i]
     noise = NOISE * RESIDUAL_GAIN * memory.measured_M[i, i]
     noise *= np.sqrt(max(memory.velocity_noise[i], 0.0))
-    M, count = memory.measured_M, memory.position_count
+    M, count, a = memory.measured_M, memory.position_count, tick.acceleration_reference
+    inertial = 0.0
+    for j in range(a.shape[0]):
+        inertial += M[i, j] * a[j]
     if count[i] > LEAST_COUNT:
         for j in range(count.shape[0]):
             noise += RESIDUAL_GAIN / h * abs(M[i, j]) * count[j]
@@ -87,9 +102,15 @@ def contact_share(memory: Struct, tick: Struct, unexplained: float, i: int) -> f
     if memory.contact == WAITING:
         # Begun while the arm pressed already, the mean would not tell that it is free.
         more = min(more, abs(residual[i]))
-    share = more / (memory.contact_torque + friction[i] + noise + SHAKING * spread[i])
+    error, torque = memory.residual_error, memory.contact_torque
+    if memory.contact == FREE:
+        torque = min(max(SURE_SHARE * torque, ERRED * error[i]), torque)
+    torque += friction[i] + noise + SHAKING * spread[i] + INERTIA_ERROR * abs(inertial)
+    share = more / torque
     if memory.contact == FREE:
         spread[i] += SPREAD_RATE * h * (more - spread[i])
+        rate = ERROR_RISE if more > error[i] else ERROR_FALL
+        error[i] += rate * h * (more - error[i])
     if memory.contact == FREE and (share <= 1.0 or memory.ticks_touching == 0):
         mean[i] += MEAN_RATE * h * (residual[i] - mean[i])
     return share

@@ -119,6 +119,7 @@ MEMORY_LAYOUT = Layout(
         'residual': (n,),
         'residual_mean': (n,),
         'residual_spread': (n,),
+        'residual_error': (n,),
         'pressing_rate': (),
         'contact_share': (),
         'time_over': (),
