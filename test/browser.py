@@ -12,6 +12,7 @@ import pytest
 from wall_time import Stopwatch
 
 PATIENCE = 300.0  # s
+GRASP = 5.0  # s
 PAUSE = 0.05  # s between two looks at the page, whose browser needs the processor, too
 # The button or tab of a name that can be seen.
 _FIND = """return [...document.querySelectorAll('button, [role=tab], [role=button]')].find(
@@ -125,8 +126,11 @@ class Browser:
 
         self.wait(click, f'{option} of {label}')
 
-    def grab(self) -> None:
-        """Press the mouse on the first axis of the one handle that is shown, and pull a bit."""
+    def grab(self, is_pulled=lambda: True) -> None:
+        """Press the mouse on the first axis of the one handle that is shown, and pull a bit.
+
+        A thin axis may be missed: once more, until it is seen that it is pulled.
+        """
 
         def is_held() -> bool:
             rows, columns = np.nonzero((np.abs(self.picture() - _HANDLE) < 50).all(axis=-1))
@@ -141,6 +145,12 @@ class Browser:
             self._pointer('pointer_down')
             for _ in range(4):
                 self.pull(*(10.0 * along))
+            watch = Stopwatch()
+            while not is_pulled():
+                if watch.is_over(GRASP):
+                    self.let_go()
+                    return False
+                time.sleep(PAUSE)
             return True
 
         self.wait(is_held, 'a handle')

@@ -148,16 +148,19 @@ def test_handles_are_dragged_by_the_mouse_and_let_go_at_a_reset(session, page):
     def pull():
         page.press('Touch')
         page.choose('handle', 'pull at end_effector_link')
-        page.grab()
-        page.wait(lambda: force() > 1.0, 'a force')
+        page.grab(lambda: force() > 1.0)
 
     page.press('home')
     session.observer.spin_until(lambda: np.abs(session.position - HOME).max() < 1e-3)
     page.press('jog')
     page.wait_for('mode jog arrived')
     has_moved = moved(session)
-    page.grab()  # the tool follows while its goal is still held
-    session.observer.spin_until(has_moved)
+
+    def follows():
+        session.observer.spin_for(0.1)
+        return has_moved()
+
+    page.grab(follows)  # the tool follows while its goal is still held
     page.let_go()
     page.press('impedance')
     page.wait_for('mode impedance arrived')
