@@ -21,6 +21,9 @@ from icir_control.app.recording.rerun import Rerun
 from icir_control.nodes.controller.telemetry import LATCHED
 
 
+LONG = (pytest.mark.long, pytest.mark.timeout(7200))
+
+
 class Stranger:
     """A node that does anything that may be done to a session while it runs, at any time."""
 
@@ -155,7 +158,7 @@ def record_session(graph, path, seconds: float, seed: int) -> None:
 
 @pytest.mark.parametrize(
     ('seconds', 'seed'),
-    [(2.0, 1), *(pytest.param(300.0, n, marks=pytest.mark.long) for n in (2, 3))],
+    [(2.0, 1), *(pytest.param(300.0, n, marks=LONG) for n in (2, 3))],
 )
 def test_a_session_simulated_again_is_the_same_to_the_last_bit(
     ros_graph, tmp_path, capsys, seconds, seed
