@@ -72,6 +72,7 @@ def test_keys_select_modes_and_q_leaves_nothing_behind(ros_graph):
     assert termios.tcgetattr(sim.slave) == settings
 
 
+@pytest.mark.slow
 def test_the_line_at_the_bottom_tells_what_the_arm_does(ros_graph):
     environment = {'TERM': 'xterm', 'COLUMNS': '120'}
     sim = ros_graph.run(
@@ -93,6 +94,7 @@ def test_the_line_at_the_bottom_tells_what_the_arm_does(ros_graph):
     assert '\x1b[?25h' in sim.output[start:]
 
 
+@pytest.mark.slow
 def test_a_folder_of_our_name_in_the_current_directory_is_not_imported(
     ros_graph, tmp_path, monkeypatch
 ):
@@ -193,6 +195,7 @@ def test_what_cannot_run_is_refused_with_the_reason(ros_graph, options, words):
     assert 'Traceback' not in sim.output
 
 
+@pytest.mark.slow
 def test_a_window_without_a_display_is_refused_in_a_sentence(ros_graph):
     command = (*ICIR_CONTROL, 'sim', '--viewer', 'window')
     sim = ros_graph.run(command, environment={'DISPLAY': '', 'WAYLAND_DISPLAY': ''})

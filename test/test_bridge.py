@@ -522,6 +522,7 @@ def test_a_diverged_world_resets_itself_where_that_is_asked_for(ros_graph):
     client.step()
 
 
+@pytest.mark.slow
 def test_a_start_that_compiles_is_stopped_in_time(ros_graph, tmp_path):
     # A cache of its own is empty: the kernels of the comparison take seconds.
     cache = {'NUMBA_CACHE_DIR': str(tmp_path)}
@@ -545,7 +546,7 @@ def test_a_start_that_compiles_is_stopped_in_time(ros_graph, tmp_path):
     ],
 )
 def test_wrong_parameters_end_the_process_with_one_line(ros_graph, parameters, words):
-    process = start_bridge(ros_graph, *parameters, fresh=True)
+    process = start_bridge(ros_graph, *parameters)
     assert process.wait() == 2
     *_, last = process.output.strip().splitlines()
     assert last.startswith('mujoco_bridge: ')

@@ -127,7 +127,10 @@ def textbook(reference):
     return law
 
 
-@pytest.mark.parametrize(('speed', 'within'), [(0.005, 0.05), (0.05, 0.02), (0.25, 0.02)])
+@pytest.mark.parametrize(
+    ('speed', 'within'),
+    [pytest.param(0.005, 0.05, marks=pytest.mark.slow), (0.05, 0.02), (0.25, 0.02)],
+)
 def test_the_path_waits_where_the_arm_touches_the_floor(speed, within):
     """The time to feel it at 5 mm/s is that in which this floor comes to push at all."""
     seconds = 0.1 + 0.75 * WAY / speed + 1.0

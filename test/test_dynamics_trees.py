@@ -175,6 +175,7 @@ def run_without_compiler(count):
     assert f'{len(SIZES)} passed' in done.stdout, done.stdout
 
 
+@pytest.mark.slow
 def test_plain_python_gives_the_same_at_two_states():
     run_without_compiler(2)
 

@@ -178,6 +178,7 @@ def scheduled_run(graph):
     return states
 
 
+@pytest.mark.slow
 def test_a_snap_over_topics_is_the_same_to_the_last_bit(ros_graph, tmp_path):
     first = scheduled_run(ros_graph)
     with RosGraph(tmp_path / 'logs') as graph:

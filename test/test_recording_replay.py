@@ -155,7 +155,10 @@ def record_session(graph, path, seconds: float, seed: int) -> None:
 
 @pytest.mark.parametrize(
     ('seconds', 'seed'),
-    [(2.0, 1), *(pytest.param(300.0, n, marks=pytest.mark.long) for n in (2, 3))],
+    [
+        pytest.param(2.0, 1, marks=pytest.mark.slow),
+        *(pytest.param(300.0, n, marks=pytest.mark.long) for n in (2, 3)),
+    ],
 )
 def test_a_session_simulated_again_is_the_same_to_the_last_bit(
     ros_graph, tmp_path, capsys, seconds, seed

@@ -48,6 +48,7 @@ def turned(before: SE3, after: SE3) -> float:
     return float(np.linalg.norm(log3(before.rotation.T @ after.rotation)))
 
 
+@pytest.mark.slow
 def test_the_typed_session(ros_graph):
     session = Session(ros_graph, bridge_parameters=PACED)
     keyboard = session.start_keyboard()
@@ -96,6 +97,7 @@ def vector_of(pose: Pose) -> np.ndarray:
     return np.array([p.x, p.y, p.z, o.x, o.y, o.z, o.w])
 
 
+@pytest.mark.slow
 def test_the_tool_is_jogged_and_stopped(ros_graph):
     session = Session(ros_graph, bridge_parameters=PACED, composed=True)
     keyboard = session.start_keyboard()
@@ -178,6 +180,7 @@ def test_the_tool_is_jogged_and_stopped(ros_graph):
     assert keyboard.wait(3.0) == 0
 
 
+@pytest.mark.slow
 def test_down_is_refused_at_the_limit_and_nothing_moves(ros_graph):
     session = Session(ros_graph, bridge_parameters=PACED, composed=True)
     keyboard = session.start_keyboard()
@@ -221,6 +224,7 @@ def scheduled_run(graph, *, under_load: bool = False) -> States:
     return states
 
 
+@pytest.mark.slow
 def test_two_runs_of_one_schedule_are_the_same_to_the_last_bit(ros_graph, tmp_path):
     quiet = scheduled_run(ros_graph)
     with RosGraph(tmp_path / 'logs') as graph:
