@@ -91,7 +91,7 @@ def expect_standstill(session: Session, seconds: float = 0.4) -> None:
 
 def expect_continuation(session: Session, tolerance: float = 1e-4) -> None:
     """Check that the motion ends where it is meant to end: nothing of it was lost."""
-    session.wait(2.0)
+    session.wait(1.5)
     np.testing.assert_allclose(session.position, HOME, rtol=0, atol=tolerance)
 
 

@@ -240,6 +240,7 @@ s.onopen = () => document.title = 'open'; s.onerror = () => document.title = 're
 <iframe src="http://{place}/"></iframe>"""
 
 
+@pytest.mark.slow
 def test_a_foreign_page_is_refused(session, page):
     import viser
 

@@ -101,6 +101,7 @@ def test_each_state_is_in_the_file_as_it_was(recorded):
     assert (hold.name, hold.value.double_value) == ('external_wrench_hold', 0.2)
 
 
+@pytest.mark.slow
 def test_a_killed_recorder_leaves_a_file_that_others_read(recorded):
     path, recorder, session = recorded
     session.wait(1.0)

@@ -81,6 +81,7 @@ def test_frames_show_the_recorded_pose_and_the_ghost_stands_apart(tmp_path):
     assert np.count_nonzero(green > np.maximum(red, blue) + 25) < 50
 
 
+@pytest.mark.slow
 def test_bad_input_is_one_sentence(tmp_path):
     write_run(tmp_path / 'stateless.mcap', (('gravity', 5),), states=False)
     write_run(tmp_path / 'run.mcap', (('gravity', 5),))

@@ -234,6 +234,7 @@ def test_two_runs_of_one_schedule_are_the_same_to_the_last_bit(ros_graph, tmp_pa
     assert len(np.unique(states.position, axis=0)) > 0.9 * len(states.stamp)
 
 
+@pytest.mark.slow
 def test_a_controller_that_dies_in_a_motion_leaves_time_standing_and_can_come_back(ros_graph):
     session = Session(ros_graph)
     keyboard = session.start_keyboard()
