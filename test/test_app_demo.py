@@ -297,6 +297,7 @@ def test_an_arm_of_which_nothing_is_known_runs_what_it_can(tmp_path):
         assert (folder / 'run.mp4').stat().st_size > 10_000
 
 
+@pytest.mark.slow
 def test_promises_are_not_measured_on_another_arm(ros_graph):
     demo = ros_graph.run([*COMMAND, '--robot', 'gen3_7dof', '--acceptance', 'short'])
     assert demo.wait(30.0) == 2
@@ -340,6 +341,7 @@ def test_without_the_compiler_every_mode_runs_as_well(ros_graph, tmp_path):
     assert 'exact model' not in demo.output
 
 
+@pytest.mark.slow
 def test_a_folder_that_cannot_be_written_is_an_error_before_anything_runs(ros_graph, tmp_path):
     (tmp_path / 'file').write_text('')
     demo = ros_graph.run([*COMMAND, '--output', str(tmp_path / 'file')])

@@ -177,9 +177,9 @@ def test_no_node_outlives_it_when_it_is_killed(ros_graph):
     [
         (('--robot', 'r2d2'), "unknown robot 'r2d2'; valid: gen3_6dof"),
         (('--model', 'missing.urdf'), 'missing.urdf'),
-        (('--params-file', 'missing.yaml'), 'missing.yaml'),
+        pytest.param(('--params-file', 'missing.yaml'), 'missing.yaml', marks=pytest.mark.slow),
         (('--real-time-factor', '-1'), 'real_time_factor'),
-        (('--viewer', 'hologram'), 'hologram'),
+        pytest.param(('--viewer', 'hologram'), 'hologram', marks=pytest.mark.slow),
     ],
 )
 def test_what_cannot_run_is_refused_with_the_reason(ros_graph, options, words):

@@ -388,7 +388,7 @@ def test_the_clock_is_slow_and_never_goes_back(client):
 
 
 def test_who_is_missing_is_said(ros_graph):
-    process = start_bridge(ros_graph, 'command_timeout:=0.3', 'plant.mass_scale:=1.1', fresh=True)
+    process = start_bridge(ros_graph, 'command_timeout:=0.3', 'plant.mass_scale:=1.1')
     process.wait_for(r'gen3_6dof: nq 6, timestep 0.001 s, in lockstep, 1 times real time')
     process.wait_for(r'the plant departs from the model: plant.mass_scale = 1.1')
     process.wait_for(r'no command for 0.3 s: no node publishes /joint_commands')
@@ -455,6 +455,7 @@ def test_the_pace_holds_and_can_be_changed(ros_graph):
     assert simulated < watch.wall + MAX_LAG + 0.02
 
 
+@pytest.mark.slow
 def test_free_running_brakes_without_commands_and_goes_on_with_them(ros_graph):
     options = ('lockstep:=false', 'timestep:=0.005', 'command_timeout:=0.2')
     # Slow at first: on a busy machine commands come late.

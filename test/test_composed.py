@@ -19,8 +19,8 @@ from std_srvs.srv import SetBool, Trigger
 
 from icir_control.share import share_directory
 
-SCHEDULE = "schedule:=['0.2 home', '1.0 ready', '2.2 float', '2.5 impedance']"
-END = 3.0  # s, of a scheduled run
+SCHEDULE = "schedule:=['0.05 home', '0.6 ready', '1.2 float', '1.4 impedance']"
+END = 1.6  # s, of a scheduled run
 
 
 def test_the_trajectory_is_that_of_two_processes_to_the_last_bit(ros_graph, tmp_path):
@@ -70,7 +70,7 @@ def test_handed_over_or_published_the_trajectory_is_the_same_to_the_last_bit(ros
     unheard.run_until(END)
     with RosGraph(tmp_path / 'logs') as graph:
         # Slow enough to be found by who listens before it is over.
-        heard = Unheard(graph, 'mujoco_bridge:real_time_factor:=1.0', f'controller:{SCHEDULE}')
+        heard = Unheard(graph, 'mujoco_bridge:real_time_factor:=0.5', f'controller:{SCHEDULE}')
         messages = heard.listen()
         heard.run_until(END)
         expect_same(unheard.states(), heard.states(), END)

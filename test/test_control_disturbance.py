@@ -19,7 +19,7 @@ from icir_control.app.promises.plants import DEVIATIONS
 from icir_control.dynamics import ReferenceFrame, compute_all_terms, frame_jacobian
 from icir_control.simulation import Plant
 
-# `make test` measures the same in its run of the demo (`test_app_demo`, PROMISED).
+# `make demo` measures the same (`test_app_demo`, PROMISED).
 measured_in_the_demo = pytest.mark.long
 
 OFF_AXIS = Plant(payload_mass=1.0, payload_offset=[0.05, 0.0, 0.0])

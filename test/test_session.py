@@ -260,6 +260,7 @@ def test_a_controller_that_dies_in_a_motion_leaves_time_standing_and_can_come_ba
     np.testing.assert_allclose(session.position, HOME, rtol=0, atol=1e-4)
 
 
+@pytest.mark.slow
 def test_a_reset_is_a_new_start(ros_graph):
     session = Session(ros_graph, "schedule:=['0.1 home']")
     session.wait(3.0)
