@@ -34,7 +34,7 @@ endif
 help:
 	@echo 'make demo       every mode once, by itself, with figures and plots in results/'
 	@echo 'make sim        the simulation, with the keyboard in this terminal'
-	@echo 'make test       the tests (make test-long: the slow ones too)'
+	@echo 'make test       the quick tests, in some minutes (make test-long: all of them)'
 	@echo 'make bench      speed, beside named references'
 	@echo 'make docs       the documentation as pages, build/docs/index.html'
 	@echo 'make lint       style, imports and types (make format: mend the style)'

@@ -1,4 +1,4 @@
-"""Compare two runs of the tests by their JUnit files: the second must have run no fewer."""
+"""Compare runs of the tests by their JUnit files: the first ran no fewer than all others."""
 
 import sys
 import xml.etree.ElementTree as ET
@@ -19,11 +19,12 @@ def run_in(file: str) -> Counter[str]:
     )
 
 
-def main(expected_file: str, file: str) -> int:
-    """Say how many tests ran in both; 1 where the second run lacks some, or has none."""
-    expected, found = run_in(expected_file), run_in(file)
+def main(file: str, *expected_files: str) -> int:
+    """Say how many tests ran in each; 1 where the first run lacks some, or has none."""
+    found = run_in(file)
+    expected = sum(map(run_in, expected_files), Counter())
     missing = expected - found
-    print(f'{found.total()} tests ran in {file}, {expected.total()} in {expected_file}')
+    print(f'{found.total()} tests ran in {file}, {expected.total()} in {expected_files}')
     for name, count in sorted(missing.items()):
         print(f'did not run: {name}, {count} of {expected[name]}')
     return int(bool(missing) or not found)

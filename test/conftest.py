@@ -26,6 +26,7 @@ settings.load_profile('icir-ci' if os.environ.get('CI') else 'icir')
 # first, then the files of which each test takes long, so that nothing long is left for the end.
 WHOLE = (
     'test_app_demo',
+    'test_app_metrics',
     'test_bridge',
     'test_controller_node',
     'test_follow_joint_trajectory',

@@ -164,6 +164,7 @@ def whole_run(tmp_path_factory):
     return run_demo(tmp_path_factory.mktemp('whole_demo'), COMMAND)
 
 
+@pytest.mark.slow
 def test_it_passes_and_says_so(run):
     done, report, _ = run
     assert report['passed'] is True
@@ -197,6 +198,7 @@ def test_every_mode_of_the_configuration_has_its_metrics(whole_run):
     assert all(0.0 < metrics['peak_torque_fraction'] < 1.0 for metrics in modes.values())
 
 
+@pytest.mark.slow
 def test_the_metrics_are_those_of_the_run_on_the_topics(run):
     """No state lost; the commands and references that the metrics rest on are the run's own."""
     _, report, _ = run
@@ -233,6 +235,7 @@ def test_the_table_shows_every_promise(whole_run):
             assert words.replace('_', ' ') in done.stdout
 
 
+@pytest.mark.slow
 def test_the_table_shows_every_metric(run):
     done, report, _ = run
     assert 'exact model' not in done.stdout
@@ -242,6 +245,7 @@ def test_the_table_shows_every_metric(run):
             assert name.rpartition('_')[0].replace('_', ' ') in done.stdout
 
 
+@pytest.mark.slow
 def test_the_plots_are_pictures_with_something_on_them(run):
     _, _, folder = run
     assert {path.name for path in folder.glob('*.png')} == {*PLOTS}
@@ -252,6 +256,7 @@ def test_the_plots_are_pictures_with_something_on_them(run):
         assert len(np.unique(65536 * red + 256 * green + blue)) > 100, name
 
 
+@pytest.mark.slow
 def test_it_ends_with_a_film_and_a_report_of_the_run(run):
     done, report, folder = run
     recording, film, page = (folder / f'run.{suffix}' for suffix in ('mcap', 'mp4', 'html'))
@@ -292,6 +297,7 @@ def test_an_arm_of_which_nothing_is_known_runs_what_it_can(tmp_path):
         assert (folder / 'run.mp4').stat().st_size > 10_000
 
 
+@pytest.mark.slow
 def test_promises_are_not_measured_on_another_arm(ros_graph):
     demo = ros_graph.run([*COMMAND, '--robot', 'gen3_7dof', '--acceptance', 'short'])
     assert demo.wait(30.0) == 2
@@ -335,6 +341,7 @@ def test_without_the_compiler_every_mode_runs_as_well(ros_graph, tmp_path):
     assert 'exact model' not in demo.output
 
 
+@pytest.mark.slow
 def test_a_folder_that_cannot_be_written_is_an_error_before_anything_runs(ros_graph, tmp_path):
     (tmp_path / 'file').write_text('')
     demo = ros_graph.run([*COMMAND, '--output', str(tmp_path / 'file')])

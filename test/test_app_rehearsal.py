@@ -79,6 +79,7 @@ def test_every_mode_runs_or_is_told_why_it_cannot():
     assert spring['peak_torque_fraction'] < 0.08 + 0.06
 
 
+@pytest.mark.slow
 def test_what_touches_is_shown_without_bounds():
     plan = rehearsed(ClosedLoop('hand'))
     touching = {phase.mode for phase in plan.phases if phase.touches}

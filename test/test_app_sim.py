@@ -72,6 +72,7 @@ def test_keys_select_modes_and_q_leaves_nothing_behind(ros_graph):
     assert termios.tcgetattr(sim.slave) == settings
 
 
+@pytest.mark.slow
 def test_the_line_at_the_bottom_tells_what_the_arm_does(ros_graph):
     environment = {'TERM': 'xterm', 'COLUMNS': '120'}
     sim = ros_graph.run(
@@ -93,6 +94,7 @@ def test_the_line_at_the_bottom_tells_what_the_arm_does(ros_graph):
     assert '\x1b[?25h' in sim.output[start:]
 
 
+@pytest.mark.slow
 def test_a_folder_of_our_name_in_the_current_directory_is_not_imported(
     ros_graph, tmp_path, monkeypatch
 ):
@@ -111,7 +113,7 @@ def test_a_folder_of_our_name_in_the_current_directory_is_not_imported(
     ('moment', 'way'),
     [
         ('waiting for the controller', 'ctrl-c'),
-        (r'q +quit', 'sigterm'),
+        pytest.param(r'q +quit', 'sigterm', marks=pytest.mark.slow),
         pytest.param('waiting for the controller', 'hang-up', marks=pytest.mark.long),
         pytest.param(r'q +quit', 'ctrl-c', marks=pytest.mark.long),
         pytest.param('waiting for the controller', 'sigterm', marks=pytest.mark.long),
@@ -150,6 +152,7 @@ def test_a_node_that_dies_is_named_and_ends_it(ros_graph, victim):
     assert termios.tcgetattr(sim.slave) == settings
 
 
+@pytest.mark.slow
 def test_a_node_that_hangs_does_not_hold_it_up(ros_graph):
     sim = start(ros_graph)
     sim.wait_for(r'q +quit')
@@ -169,21 +172,14 @@ def test_no_node_outlives_it_when_it_is_killed(ros_graph):
     wait_until(lambda: all(map(is_gone, pids.values())), ENDS_WITHIN, f'{pids} still run')
 
 
-def test_without_a_terminal_it_runs_and_says_so(ros_graph):
-    sim = start(ros_graph, terminal=False)
-    sim.wait_for('no terminal')
-    sim.wait_for('new start at 0.000 s')
-    assert sim.stop(signal.SIGTERM, ENDS_WITHIN) == 0
-
-
 @pytest.mark.parametrize(
     ('options', 'words'),
     [
         (('--robot', 'r2d2'), "unknown robot 'r2d2'; valid: gen3_6dof"),
         (('--model', 'missing.urdf'), 'missing.urdf'),
-        (('--params-file', 'missing.yaml'), 'missing.yaml'),
+        pytest.param(('--params-file', 'missing.yaml'), 'missing.yaml', marks=pytest.mark.slow),
         (('--real-time-factor', '-1'), 'real_time_factor'),
-        (('--viewer', 'hologram'), 'hologram'),
+        pytest.param(('--viewer', 'hologram'), 'hologram', marks=pytest.mark.slow),
     ],
 )
 def test_what_cannot_run_is_refused_with_the_reason(ros_graph, options, words):
@@ -193,6 +189,7 @@ def test_what_cannot_run_is_refused_with_the_reason(ros_graph, options, words):
     assert 'Traceback' not in sim.output
 
 
+@pytest.mark.slow
 def test_a_window_without_a_display_is_refused_in_a_sentence(ros_graph):
     command = (*ICIR_CONTROL, 'sim', '--viewer', 'window')
     sim = ros_graph.run(command, environment={'DISPLAY': '', 'WAYLAND_DISPLAY': ''})
@@ -201,13 +198,15 @@ def test_a_window_without_a_display_is_refused_in_a_sentence(ros_graph):
     assert 'Traceback' not in sim.output
 
 
-def test_options_stand_above_the_file_and_what_is_left_out_does_not(ros_graph, tmp_path):
+def test_without_a_terminal_it_runs_with_options_that_stand_above_the_file(ros_graph, tmp_path):
     params = tmp_path / 'mine.yaml'
     params.write_text(
         '/**:\n  ros__parameters: {end_effector_frame: bracelet_link}\n'
         '/**/mujoco_bridge:\n  ros__parameters: {real_time_factor: 0.5, lockstep: true}\n'
     )
     sim = start(ros_graph, '--params-file', str(params), '--real-time-factor', '3', terminal=False)
-    # The bridge's own words, in which both appear.
+    sim.wait_for('no terminal')
+    # The bridge's own words: of the options the pace, of the file that it is in lockstep.
     sim.wait_for(r'in lockstep, 3 times real time')
+    sim.wait_for('new start at 0.000 s')
     assert sim.stop(signal.SIGTERM, ENDS_WITHIN) == 0

@@ -388,7 +388,7 @@ def test_the_clock_is_slow_and_never_goes_back(client):
 
 
 def test_who_is_missing_is_said(ros_graph):
-    process = start_bridge(ros_graph, 'command_timeout:=0.3', 'plant.mass_scale:=1.1', fresh=True)
+    process = start_bridge(ros_graph, 'command_timeout:=0.3', 'plant.mass_scale:=1.1')
     process.wait_for(r'gen3_6dof: nq 6, timestep 0.001 s, in lockstep, 1 times real time')
     process.wait_for(r'the plant departs from the model: plant.mass_scale = 1.1')
     process.wait_for(r'no command for 0.3 s: no node publishes /joint_commands')
@@ -455,6 +455,7 @@ def test_the_pace_holds_and_can_be_changed(ros_graph):
     assert simulated < watch.wall + MAX_LAG + 0.02
 
 
+@pytest.mark.slow
 def test_free_running_brakes_without_commands_and_goes_on_with_them(ros_graph):
     options = ('lockstep:=false', 'timestep:=0.005', 'command_timeout:=0.2')
     # Slow at first: on a busy machine commands come late.
@@ -522,6 +523,7 @@ def test_a_diverged_world_resets_itself_where_that_is_asked_for(ros_graph):
     client.step()
 
 
+@pytest.mark.slow
 def test_a_start_that_compiles_is_stopped_in_time(ros_graph, tmp_path):
     # A cache of its own is empty: the kernels of the comparison take seconds.
     cache = {'NUMBA_CACHE_DIR': str(tmp_path)}
@@ -545,7 +547,7 @@ def test_a_start_that_compiles_is_stopped_in_time(ros_graph, tmp_path):
     ],
 )
 def test_wrong_parameters_end_the_process_with_one_line(ros_graph, parameters, words):
-    process = start_bridge(ros_graph, *parameters, fresh=True)
+    process = start_bridge(ros_graph, *parameters)
     assert process.wait() == 2
     *_, last = process.output.strip().splitlines()
     assert last.startswith('mujoco_bridge: ')

@@ -145,6 +145,7 @@ if __name__ == '__main__':
 """
 
 
+@pytest.mark.slow
 def test_code_that_is_found_needs_no_compiler_until_more_is_to_be_compiled(run, tmp_path):
     (tmp_path / 'kernels_of_a_test.py').write_text(LATER)
     cache = tmp_path / 'cache'

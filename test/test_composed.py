@@ -19,8 +19,8 @@ from std_srvs.srv import SetBool, Trigger
 
 from icir_control.share import share_directory
 
-SCHEDULE = "schedule:=['0.2 home', '1.0 ready', '2.2 float', '2.5 impedance']"
-END = 3.0  # s, of a scheduled run
+SCHEDULE = "schedule:=['0.05 home', '0.6 ready', '1.2 float', '1.4 impedance']"
+END = 1.6  # s, of a scheduled run
 
 
 def test_the_trajectory_is_that_of_two_processes_to_the_last_bit(ros_graph, tmp_path):
@@ -63,13 +63,14 @@ class Unheard:
         self.observer.spin_until(lambda: self.times and self.times[-1] >= end, what='the time')
 
 
+@pytest.mark.slow
 def test_handed_over_or_published_the_trajectory_is_the_same_to_the_last_bit(ros_graph, tmp_path):
     """States and torques; both hang on every bit of every state before them."""
     unheard = Unheard(ros_graph, 'mujoco_bridge:real_time_factor:=0.0', f'controller:{SCHEDULE}')
     unheard.run_until(END)
     with RosGraph(tmp_path / 'logs') as graph:
         # Slow enough to be found by who listens before it is over.
-        heard = Unheard(graph, 'mujoco_bridge:real_time_factor:=1.0', f'controller:{SCHEDULE}')
+        heard = Unheard(graph, 'mujoco_bridge:real_time_factor:=0.5', f'controller:{SCHEDULE}')
         messages = heard.listen()
         heard.run_until(END)
         expect_same(unheard.states(), heard.states(), END)
@@ -177,6 +178,7 @@ def test_it_ends_when_asked(ros_graph, number):
     assert 'Traceback' not in session.bridge.output
 
 
+@pytest.mark.slow
 def test_the_command_line_runs_it(ros_graph):
     command = (*ICIR_CONTROL, 'sim', '--viewer', 'none')
     sim = ros_graph.run([*command, '--composed', '--real-time-factor', '0'], terminal=True)
@@ -192,9 +194,7 @@ def test_the_command_line_runs_it(ros_graph):
 
 
 def test_wrong_parameters_end_it_with_one_line(ros_graph):
-    process = ros_graph.start(
-        'composed', '--ros-args', '-p', 'mujoco_bridge:timestep:=-1.0', fresh=True
-    )
+    process = ros_graph.start('composed', '--ros-args', '-p', 'mujoco_bridge:timestep:=-1.0')
     assert process.wait() == 2
     last = process.output.strip().splitlines()[-1]
     assert last.startswith('composed: timestep = -1.0 is not valid')

@@ -12,7 +12,9 @@ from icir_control.spatial import log3
 TOOL = 'end_effector_link'
 
 
-@pytest.mark.parametrize('axis', range(6))
+@pytest.mark.parametrize(
+    'axis', [0, 3, *(pytest.param(axis, marks=pytest.mark.slow) for axis in (1, 2, 4, 5))]
+)
 def test_impedance_yields_by_its_stiffness_along_one_axis_alone(axis):
     """To a force or a moment, with a spring that differs from axis to axis."""
     error, coupling = stiffness_errors(axis)
@@ -20,7 +22,7 @@ def test_impedance_yields_by_its_stiffness_along_one_axis_alone(axis):
     assert coupling < 0.02
 
 
-@pytest.mark.parametrize('ratio', [0.4, 1.0])
+@pytest.mark.parametrize('ratio', [0.4, pytest.param(1.0, marks=pytest.mark.slow)])
 @pytest.mark.parametrize('mode', range(6))
 def test_every_mode_of_the_impedance_has_the_damping_ratio(mode, ratio):
     """A step of wrench along a mode overshoots as in any system of second order."""

@@ -127,7 +127,7 @@ def textbook(reference):
     return law
 
 
-@pytest.mark.parametrize('speed', [0.005, 0.05, 0.25])
+@pytest.mark.parametrize('speed', [pytest.param(0.005, marks=pytest.mark.slow), 0.05, 0.25])
 def test_the_path_waits_where_the_arm_touches_the_floor(speed):
     seconds = 0.1 + 0.75 * WAY / speed + 1.0
     run = shipped(speed, seconds)

@@ -19,7 +19,7 @@ from icir_control.app.promises.plants import DEVIATIONS
 from icir_control.dynamics import ReferenceFrame, compute_all_terms, frame_jacobian
 from icir_control.simulation import Plant
 
-# `make test` measures the same in its run of the demo (`test_app_demo`, PROMISED).
+# `make demo` measures the same (`test_app_demo`, PROMISED).
 measured_in_the_demo = pytest.mark.long
 
 OFF_AXIS = Plant(payload_mass=1.0, payload_offset=[0.05, 0.0, 0.0])
@@ -186,7 +186,9 @@ def test_a_hand_is_cancelled_little_by_little_where_the_arm_is_held_again():
 
 
 @pytest.mark.parametrize('gain', [0.0, 25.0])
-@pytest.mark.parametrize('delay', [1, 2, 3])
+@pytest.mark.parametrize(
+    'delay', [1, *(pytest.param(steps, marks=pytest.mark.slow) for steps in (2, 3))]
+)
 def test_predictor_makes_up_for_a_delay(delay, gain):
     """Off the path at the clock's time only by what it goes before the first torque arrives."""
     observer = {'observer.gain': gain}

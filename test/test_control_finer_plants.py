@@ -134,7 +134,7 @@ def test_a_token_tells_the_steps_of_the_plant(steps):
 
 @pytest.mark.parametrize(
     'plant',
-    [('plant.integrator:=rk4',), ('plant.substeps:=5',)],
+    [('plant.integrator:=rk4',), pytest.param(('plant.substeps:=5',), marks=pytest.mark.slow)],
     ids=['rk4', 'euler, 5'],
 )
 def test_the_bridge_tells_the_controller(ros_graph, plant):

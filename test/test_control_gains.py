@@ -6,7 +6,7 @@ from icir_control.app.promises.transitions import error_ratio
 
 
 @pytest.mark.parametrize('mode', ['home', 'jog', 'impedance'])
-# `make test` takes 3 motions in its run of the demo (`test_app_demo`, PROMISED).
+# `make demo` takes 3 motions (`test_app_demo`, PROMISED).
 @pytest.mark.parametrize('motions', [3, 30])
 @pytest.mark.long
 def test_gains_changed_at_random_while_moving(mode, motions):

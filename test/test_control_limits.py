@@ -9,7 +9,7 @@ from icir_control.app.promises.goals import motions, reachable, refused
 SPEED_LIMIT = model_of().velocity_limit
 
 
-# `make test` sends it to 24 goals in its run of the demo (`test_app_demo`, PROMISED).
+# `make demo` sends it to 24 goals (`test_app_demo`, PROMISED).
 @pytest.mark.long
 def test_goals_are_reached_within_the_speed_limits():
     reach_goals(24, seed=1)
@@ -31,7 +31,7 @@ def reach_goals(count: int, seed: int) -> None:
     assert near >= count / 3, 'too few of the motions came near a singularity'
 
 
-# `make test` measures the same in its run of the demo (`test_app_demo`, PROMISED).
+# `make demo` measures the same (`test_app_demo`, PROMISED).
 @pytest.mark.long
 def test_goals_out_of_reach_are_refused_and_nothing_moves():
     metrics = {metric.key: metric.value for metric in refused(100)}
@@ -41,7 +41,7 @@ def test_goals_out_of_reach_are_refused_and_nothing_moves():
 
 @pytest.mark.parametrize(
     'count',
-    # `make test` sends it to 60 poses in its run of the demo, as above.
+    # `make demo` sends it to 60 poses, as above.
     [pytest.param(60, marks=pytest.mark.long), pytest.param(500, marks=pytest.mark.long)],
 )
 def test_every_pose_that_the_arm_can_have_is_reached(count):

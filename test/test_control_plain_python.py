@@ -7,10 +7,12 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 SESSION = """
 import json, sys
 import numpy as np
+import pytest
 from closed_loop import HOME, ClosedLoop
 
 loop = ClosedLoop(start=HOME, observer__gain=50.0)
@@ -36,6 +38,7 @@ def run(disable_jit: str) -> dict:
     return json.loads(done.stdout.splitlines()[-1])
 
 
+@pytest.mark.slow
 def test_every_mode_gives_the_same_torque_with_and_without_the_compiler():
     plain, compiled = run('1'), run('0')
     assert compiled['numba']

@@ -10,7 +10,7 @@ from icir_control.app.promises.transitions import (
     step_share,
 )
 
-# `make test` takes one state for each pair in its run of the demo (`test_app_demo`, PROMISED).
+# `make demo` takes one state for each pair (`test_app_demo`, PROMISED).
 pytestmark = pytest.mark.long
 
 

@@ -169,7 +169,9 @@ def test_damping_that_is_none_is_refused(damping, message):
         ControllerConfig.from_parameters(parameters, model_of())
 
 
-@pytest.mark.parametrize('axis', range(3))
+@pytest.mark.parametrize(
+    'axis', [0, *(pytest.param(axis, marks=pytest.mark.slow) for axis in (1, 2))]
+)
 def test_inertia_that_is_wished_for_where_the_wrench_is_measured(axis):
     """5 kg on every axis: under a step of 5 N the tool moves as such a mass would."""
     loop = ClosedLoop(start=HOME, modes__impedance__inertia=[5.0, 5.0, 5.0, 0.1, 0.1, 0.1])

@@ -55,8 +55,8 @@ def test_down_is_tracked_to_round_off():
     ('law', 'low', 'high'),
     [
         ('TutorialTask', 0.9e-3, 1.2e-3),
-        ('TaskWithVelocity', 8e-6, 20e-6),
-        ('TaskWithAcceleration', 0.3e-6, 3e-6),
+        pytest.param('TaskWithVelocity', 8e-6, 20e-6, marks=pytest.mark.slow),
+        pytest.param('TaskWithAcceleration', 0.3e-6, 3e-6, marks=pytest.mark.slow),
     ],
 )
 def test_what_feed_forward_leaves_in_task_space(comparison_laws, law, low, high):

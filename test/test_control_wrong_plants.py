@@ -38,7 +38,17 @@ def test_home_is_no_worse_than_the_textbooks(name):
     assert_no_worse('home', Plant(**DEVIATIONS[name]), WORSE.get(name, 1.0))
 
 
-@pytest.mark.parametrize('name', ['friction', 'rotors_0.05', *FINER])
+@pytest.mark.parametrize(
+    'name',
+    [
+        'friction',
+        'rk4',
+        *(
+            pytest.param(name, marks=pytest.mark.slow)
+            for name in ('rotors_0.05', 'five_substeps', 'implicitfast')
+        ),
+    ],
+)
 def test_down_is_no_worse_than_the_textbooks(name):
     assert_no_worse('down', Plant(**DEVIATIONS[name]))
 
@@ -104,9 +114,9 @@ def on_the_eight(plant: Plant) -> tuple[float, float]:
 @pytest.mark.parametrize(
     ('deviations', 'share'),
     [
-        ({'joint_friction': 1.0}, 0.75),
+        pytest.param({'joint_friction': 1.0}, 0.75, marks=pytest.mark.slow),
         ({'joint_friction': 1.0, 'rotor_inertia': 0.005, 'delay_steps': 1, **NOISE}, 0.9),
-        ({'mass_scale': 1.1}, 0.2),
+        pytest.param({'mass_scale': 1.1}, 0.2, marks=pytest.mark.slow),
     ],
     ids=['friction', 'friction, delay and noise', 'mass'],
 )

@@ -83,7 +83,7 @@ def places_of(process) -> set[str]:
 def test_a_node_shares_no_memory_and_hears_as_far_as_it_is_told(ros_graph, node, reach):
     arguments = () if node == 'keyboard' else ARGUMENTS
     environment = {'ROS_AUTOMATIC_DISCOVERY_RANGE': reach}
-    process = ros_graph.start(node, *arguments, terminal=True, environment=environment, fresh=True)
+    process = ros_graph.start(node, *arguments, terminal=True, environment=environment)
     is_local = reach == 'LOCALHOST'
     observer = ros_graph.observer()
     name = {'bridge': 'mujoco_bridge'}.get(node, node)

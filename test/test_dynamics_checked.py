@@ -208,6 +208,7 @@ print(frame_placement(model, data, 1).rotation.tolist())
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(JIT_DISABLED, reason='nothing is compiled')
 def test_checked_kernels_are_kept_on_disk(tmp_path):
     environment = os.environ | {'NUMBA_CACHE_DIR': str(tmp_path)}

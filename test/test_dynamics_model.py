@@ -385,6 +385,7 @@ def test_the_mobile_manipulator_of_the_slides():
     assert np.abs(data.g[:3]).max() < 1e-12
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(JIT_DISABLED, reason='is the run without the compiler already')
 def test_all_of_this_holds_without_the_compiler():
     environment = os.environ | {'NUMBA_DISABLE_JIT': '1'}

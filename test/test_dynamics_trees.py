@@ -7,6 +7,7 @@ import sys
 import numpy as np
 import pytest
 from agreement import assert_equal
+from fuzz import EXAMPLES
 from mujoco_oracle import MujocoOracle
 from random_trees import SIZES, random_tree
 
@@ -160,7 +161,7 @@ def check(model, oracle, count):
 
 
 # In plain Python a state of the largest tree takes a third of a second.
-COUNT = int(os.environ.get('TREE_STATES', '50'))
+COUNT = int(os.environ.get('TREE_STATES', EXAMPLES // 2))
 
 
 def test_every_quantity_agrees_with_mujoco(tree):
@@ -175,6 +176,7 @@ def run_without_compiler(count):
     assert f'{len(SIZES)} passed' in done.stdout, done.stdout
 
 
+@pytest.mark.slow
 def test_plain_python_gives_the_same_at_two_states():
     run_without_compiler(2)
 

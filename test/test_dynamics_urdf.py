@@ -336,7 +336,14 @@ ATTACKS = {
 }
 
 
-@pytest.mark.parametrize('attack', ATTACKS)
+@pytest.mark.parametrize(
+    'attack',
+    [
+        'deep file',
+        'billion laughs',
+        *(pytest.param(name, marks=pytest.mark.slow) for name in ('large file', 'many joints')),
+    ],
+)
 def test_a_hostile_file_ends_in_an_error(attack, tmp_path):
     path = tmp_path / 'hostile.urdf'
     path.write_text(ATTACKS[attack]())

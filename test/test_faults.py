@@ -91,7 +91,7 @@ def expect_standstill(session: Session, seconds: float = 0.4) -> None:
 
 def expect_continuation(session: Session, tolerance: float = 1e-4) -> None:
     """Check that the motion ends where it is meant to end: nothing of it was lost."""
-    session.wait(2.0)
+    session.wait(1.5)
     np.testing.assert_allclose(session.position, HOME, rtol=0, atol=tolerance)
 
 
@@ -430,7 +430,7 @@ def test_without_a_free_port_it_says_so_and_ends(ros_graph, reach, count):
     environment = {'ROS_AUTOMATIC_DISCOVERY_RANGE': reach}
     with ports_taken(ros_graph, range(count)):
         for node in ('bridge', 'controller', 'composed'):
-            process = ros_graph.start(node, environment=environment, fresh=True)
+            process = ros_graph.start(node, environment=environment)
             assert process.wait(10.0) == 2
             last = process.output.strip().splitlines()[-1]
             assert (
@@ -446,7 +446,10 @@ def test_ports_that_others_hold_are_left_out(ros_graph):
         session.wait(0.01)
 
 
-@pytest.mark.parametrize('node', ['bridge', 'controller', 'keyboard'])
+@pytest.mark.parametrize(
+    'node',
+    ['bridge', *(pytest.param(n, marks=pytest.mark.slow) for n in ('controller', 'keyboard'))],
+)
 def test_without_a_socket_it_says_so_and_ends(ros_graph, node):
     command = [sys.executable, '-m', 'icir_control.nodes', node]
     limited = ['sh', '-c', 'ulimit -n 20; exec "$@"', 'sh', *command]

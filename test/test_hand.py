@@ -178,6 +178,7 @@ def scheduled_run(graph):
     return states
 
 
+@pytest.mark.slow
 def test_a_snap_over_topics_is_the_same_to_the_last_bit(ros_graph, tmp_path):
     first = scheduled_run(ros_graph)
     with RosGraph(tmp_path / 'logs') as graph:
@@ -196,7 +197,7 @@ def test_a_snap_over_topics_is_the_same_to_the_last_bit(ros_graph, tmp_path):
 
 
 def test_modes_by_key(ros_graph):
-    session = Session(ros_graph, robot='hand')
+    session = Session(ros_graph, bridge_parameters=('real_time_factor:=1.0',), robot='hand')
     keyboard = session.start_keyboard()
     for key, mode in (('c', 'close'), ('o', 'open'), ('t', 'pinch'), ('f', 'free'), ('s', 'hold')):
         press(keyboard, key, mode)

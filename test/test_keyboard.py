@@ -176,7 +176,7 @@ def test_it_finds_the_controller_of_its_namespace(ros_graph):
 )
 def test_every_end_puts_the_terminal_back(ros_graph, end):
     fresh = ros_graph.run(['true'], terminal=True)
-    keyboard = ros_graph.start('keyboard', terminal=True, fresh=True)
+    keyboard = ros_graph.start('keyboard', terminal=True)
     keyboard.wait_for(WAITING)
     assert settings(keyboard) != settings(fresh)
     end(keyboard)

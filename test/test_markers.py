@@ -1,6 +1,7 @@
 """The markers for rviz, on a pushed arm, and on one that is near itself and its limits."""
 
 import numpy as np
+import pytest
 from session import Session
 from state_source import HOME
 from std_srvs.srv import Trigger
@@ -13,6 +14,7 @@ FOLDED = np.radians([-49.0, 67.0, -139.0, -19.0, -31.0, -8.0])
 """The last link is 9 mm from the first."""
 
 
+@pytest.mark.slow
 def test_a_push_is_an_arrow_and_the_way_of_the_tool_a_line(ros_graph):
     start = f'initial_configuration_deg:={np.degrees(HOME).tolist()}'
     session = Session(

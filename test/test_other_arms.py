@@ -26,6 +26,7 @@ needs_xarm = pytest.mark.skipif(
 )
 
 
+@pytest.mark.slow
 def test_the_elbow_of_seven_joints_moves_and_the_tool_stays(ros_graph):
     session = Session(
         ros_graph,
@@ -63,6 +64,7 @@ def test_the_command_line_runs_seven_joints(ros_graph):
 HAND = DATA / 'arm_with_hand.urdf'
 
 
+@pytest.mark.slow
 def test_an_arm_within_a_robot_runs_by_its_urdf_alone(ros_graph, tmp_path):
     """Fingers and a camera are held, limits of effort that the URDF lacks are given."""
     text = HAND.read_text().replace('iyy="0.04" izz="0.005"', 'iyy="0.01" izz="0.1"')
@@ -114,6 +116,7 @@ def test_an_arm_within_a_robot_runs_by_its_urdf_alone(ros_graph, tmp_path):
     assert sim.wait(3.0) == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ('urdf', 'options', 'base'),
     [

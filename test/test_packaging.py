@@ -198,6 +198,7 @@ def test_every_executable_can_be_imported():
     assert all(callable(entry.load()) for entry in ours)
 
 
+@pytest.mark.slow
 def test_a_wheel_carries_every_shared_file_and_finds_it(tmp_path):
     pip = (sys.executable, '-m', 'pip', '--quiet', '--disable-pip-version-check')
     build = (*pip, 'wheel', '--no-deps', '--no-build-isolation', '--wheel-dir', str(tmp_path))

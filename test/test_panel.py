@@ -95,6 +95,7 @@ def test_a_button_runs_a_mode_and_a_refusal_says_why(session, page):
     assert color
 
 
+@pytest.mark.slow
 def test_arm_and_ghost_can_be_told_apart(session, page, tmp_path):
     page.press('home')
     page.wait_for('mode home arrived')
@@ -242,6 +243,7 @@ s.onopen = () => document.title = 'open'; s.onerror = () => document.title = 're
 <iframe src="http://{place}/"></iframe>"""
 
 
+@pytest.mark.slow
 def test_a_foreign_page_is_refused(session, page):
     import viser
 

@@ -50,7 +50,7 @@ def allowed(node: str) -> dict[str, set[str]]:
 @pytest.fixture
 def used(ros_graph):
     """Full names that the nodes of a session use, by node and what they do with them."""
-    session = Session(ros_graph)
+    session = Session(ros_graph, bridge_parameters=('real_time_factor:=1.0',))
     session.start_keyboard()
     observer = session.observer
     ask = {

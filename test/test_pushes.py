@@ -59,6 +59,7 @@ class Pusher:
         return session.states_until(begin + DELAY + hold + AFTER).since(begin)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ('batch', 'count'),
     [(0, 3), *[pytest.param(batch, 50, marks=pytest.mark.long) for batch in range(1, 21)]],

@@ -81,6 +81,7 @@ def robot(ros_graph):
     return Robot(ros_graph)
 
 
+@pytest.mark.slow
 def test_it_runs_every_mode_and_a_trajectory_on_a_robot_with_delay_noise_and_losses(robot):
     robot.run(0.6)
     np.testing.assert_allclose(robot.position, HOME, atol=0.01)

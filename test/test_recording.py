@@ -42,8 +42,9 @@ def recorded(ros_graph, tmp_path):
     """A recorder that was there before the first state, a session, and some of it in the file."""
     path = tmp_path / 'run.mcap'
     recorder = start_recorder(ros_graph, path)
-    session = Session(ros_graph, "schedule:=['0.5 home']", recorded=True)
     # Reading the file takes longer the more is in it.
+    pace = ('real_time_factor:=1.0',)
+    session = Session(ros_graph, "schedule:=['0.5 home']", bridge_parameters=pace, recorded=True)
     session.observer.pause = 0.3
     session.observer.spin_until(lambda: has_found_all(path), what='every topic in the file')
     session.observer.pause = PAUSE
@@ -100,6 +101,7 @@ def test_each_state_is_in_the_file_as_it_was(recorded):
     assert (hold.name, hold.value.double_value) == ('external_wrench_hold', 0.2)
 
 
+@pytest.mark.slow
 def test_a_killed_recorder_leaves_a_file_that_others_read(recorded):
     path, recorder, session = recorded
     session.wait(1.0)
@@ -120,6 +122,7 @@ def limit_files() -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (600_000, 600_000))
 
 
+@pytest.mark.slow
 def test_a_full_disk_ends_the_recording_and_not_the_simulation(ros_graph, tmp_path):
     path = tmp_path / 'run.mcap'
     command = [*ICIR_CONTROL, 'record', str(path)]
@@ -144,6 +147,7 @@ def test_a_full_disk_ends_the_recording_and_not_the_simulation(ros_graph, tmp_pa
     session.wait(0.1)
 
 
+@pytest.mark.slow
 def test_the_simulation_records_itself_and_never_over_another_file(ros_graph, tmp_path):
     path = tmp_path / 'run.mcap'
     command = [*ICIR_CONTROL, 'sim', '--viewer', 'none', '--record', str(path)]

@@ -49,6 +49,7 @@ def frames_of(film) -> np.ndarray:
     return np.array([np.frombuffer(frame, np.uint8) for frame in frames]).reshape(-1, 600, 800, 3)
 
 
+@pytest.mark.slow
 def test_frames_show_the_recorded_pose_and_the_ghost_stands_apart(tmp_path):
     recording, film, plain = (tmp_path / name for name in ('run.mcap', 'run.mp4', 'plain.mp4'))
     modes = (('gravity', 50), ('home', 450))
@@ -80,6 +81,7 @@ def test_frames_show_the_recorded_pose_and_the_ghost_stands_apart(tmp_path):
     assert np.count_nonzero(green > np.maximum(red, blue) + 25) < 50
 
 
+@pytest.mark.slow
 def test_bad_input_is_one_sentence(tmp_path):
     write_run(tmp_path / 'stateless.mcap', (('gravity', 5),), states=False)
     write_run(tmp_path / 'run.mcap', (('gravity', 5),))

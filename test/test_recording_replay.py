@@ -20,7 +20,6 @@ from icir_control.app.recording.reader import Recording, RecordingError
 from icir_control.app.recording.rerun import Rerun
 from icir_control.nodes.controller.telemetry import LATCHED
 
-
 LONG = (pytest.mark.long, pytest.mark.timeout(7200))
 
 
@@ -158,7 +157,10 @@ def record_session(graph, path, seconds: float, seed: int) -> None:
 
 @pytest.mark.parametrize(
     ('seconds', 'seed'),
-    [(2.0, 1), *(pytest.param(300.0, n, marks=LONG) for n in (2, 3))],
+    [
+        pytest.param(2.0, 1, marks=pytest.mark.slow),
+        *(pytest.param(300.0, n, marks=LONG) for n in (2, 3)),
+    ],
 )
 def test_a_session_simulated_again_is_the_same_to_the_last_bit(
     ros_graph, tmp_path, capsys, seconds, seed

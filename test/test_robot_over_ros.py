@@ -66,6 +66,42 @@ with Robot.connect(timeout=60.0) as robot:
         assert 'singularity' in str(error), error
     else:
         raise AssertionError('down was not refused')
+    assert robot.parameters.modes.jog.duration == 0.5
+    robot.parameters.observer.gain = 30
+    assert robot.parameters.observer.gain == 30.0
+    assert '[1/s]' in repr(robot.parameters.observer)
+    try:
+        robot.parameters.observer.gain = -1.0
+    except ConfigurationError as error:
+        assert 'observer.gain' in str(error)
+    for refused in (robot.step, lambda: robot.law(lambda tick: tick.q)):
+        try:
+            refused()
+        except RefusedError:
+            continue
+        raise AssertionError(refused)
+    robot.move_joints(robot.q + 0.05, duration=0.5)
+    np.testing.assert_allclose(robot.q, 0.05, atol=1e-3)
+print('all of it')
+"""
+
+
+def test_a_motion_parameters_and_refusals_over_topics(ros_graph):
+    session = Session(ros_graph, bridge_parameters=('real_time_factor:=4.0',))
+    script = run_script(ros_graph, CONNECTED)
+    script.wait_for('all of it')
+    assert script.wait() == 0
+    assert session.bridge.running  # what it was only connected to goes on
+    assert session.controller.running
+
+
+MOVING = """
+import sys
+import numpy as np
+from icir_control import Robot
+from icir_control.errors import RefusedError
+
+with Robot.connect(timeout=60.0) as robot:
     robot.home()
     np.testing.assert_allclose(np.degrees(robot.q), [0, 45, 90, 0, 45, -90], atol=1e-3)
     assert robot.mode == 'home', robot.mode
@@ -87,20 +123,6 @@ with Robot.connect(timeout=60.0) as robot:
     moved = (robot.log.tool_position - start)[np.searchsorted(robot.log.time, begin) :]
     np.testing.assert_allclose(moved[moved[:, 0].argmax()], [0.01, 0, 0], atol=5e-4)
     assert robot.mode == 'hold', robot.mode
-    assert robot.parameters.modes.jog.duration == 0.5
-    robot.parameters.observer.gain = 30
-    assert robot.parameters.observer.gain == 30.0
-    assert '[1/s]' in repr(robot.parameters.observer)
-    try:
-        robot.parameters.observer.gain = -1.0
-    except ConfigurationError as error:
-        assert 'observer.gain' in str(error)
-    for refused in (robot.step, lambda: robot.law(lambda tick: tick.q)):
-        try:
-            refused()
-        except RefusedError:
-            continue
-        raise AssertionError(refused)
     log = robot.log
     assert (np.diff(log.time) > 0).all() and len(log) > 1000
     assert log.names == ('q', 'v', 'torque', 'tool_position')
@@ -110,14 +132,13 @@ print('all of it')
 """
 
 
+@pytest.mark.slow
 def test_the_same_verbs_over_topics(ros_graph, tmp_path):
-    session = Session(ros_graph, bridge_parameters=('real_time_factor:=4.0',))
-    script = run_script(ros_graph, CONNECTED, str(tmp_path / 'x.mcap'))
+    Session(ros_graph, bridge_parameters=('real_time_factor:=4.0',))
+    script = run_script(ros_graph, MOVING, str(tmp_path / 'x.mcap'))
     script.wait_for('all of it')
     assert script.wait() == 0
     assert (tmp_path / 'x.mcap').stat().st_size > 10_000
-    assert session.bridge.running  # what it was only connected to goes on
-    assert session.controller.running
 
 
 def test_nobody_to_connect_to_is_said(ros_graph):

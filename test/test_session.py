@@ -48,6 +48,7 @@ def turned(before: SE3, after: SE3) -> float:
     return float(np.linalg.norm(log3(before.rotation.T @ after.rotation)))
 
 
+@pytest.mark.slow
 def test_the_typed_session(ros_graph):
     session = Session(ros_graph, bridge_parameters=PACED)
     keyboard = session.start_keyboard()
@@ -96,6 +97,7 @@ def vector_of(pose: Pose) -> np.ndarray:
     return np.array([p.x, p.y, p.z, o.x, o.y, o.z, o.w])
 
 
+@pytest.mark.slow
 def test_the_tool_is_jogged_and_stopped(ros_graph):
     session = Session(ros_graph, bridge_parameters=PACED, composed=True)
     keyboard = session.start_keyboard()
@@ -178,6 +180,7 @@ def test_the_tool_is_jogged_and_stopped(ros_graph):
     assert keyboard.wait(3.0) == 0
 
 
+@pytest.mark.slow
 def test_down_is_refused_at_the_limit_and_nothing_moves(ros_graph):
     session = Session(ros_graph, bridge_parameters=PACED, composed=True)
     keyboard = session.start_keyboard()
@@ -221,6 +224,7 @@ def scheduled_run(graph, *, under_load: bool = False) -> States:
     return states
 
 
+@pytest.mark.slow
 def test_two_runs_of_one_schedule_are_the_same_to_the_last_bit(ros_graph, tmp_path):
     quiet = scheduled_run(ros_graph)
     with RosGraph(tmp_path / 'logs') as graph:
@@ -230,6 +234,7 @@ def test_two_runs_of_one_schedule_are_the_same_to_the_last_bit(ros_graph, tmp_pa
     assert len(np.unique(states.position, axis=0)) > 0.9 * len(states.stamp)
 
 
+@pytest.mark.slow
 def test_a_controller_that_dies_in_a_motion_leaves_time_standing_and_can_come_back(ros_graph):
     session = Session(ros_graph)
     keyboard = session.start_keyboard()
@@ -255,6 +260,7 @@ def test_a_controller_that_dies_in_a_motion_leaves_time_standing_and_can_come_ba
     np.testing.assert_allclose(session.position, HOME, rtol=0, atol=1e-4)
 
 
+@pytest.mark.slow
 def test_a_reset_is_a_new_start(ros_graph):
     session = Session(ros_graph, "schedule:=['0.1 home']")
     session.wait(3.0)

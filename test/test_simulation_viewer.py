@@ -278,6 +278,7 @@ def test_the_window_leaves_the_simulation_alone(screen):
     assert [array.tolist() for array in state(alone)] == seen
 
 
+@pytest.mark.slow
 def test_the_window_shows_reference_trail_and_help(screen):
     def yellow():
         return pixels_between(screen.picture(), 0, 2, 80)
@@ -300,6 +301,7 @@ def test_the_window_shows_reference_trail_and_help(screen):
         assert session.end() == 0
 
 
+@pytest.mark.slow
 def test_a_key_opens_the_window_again_and_it_shows_where_the_arm_should_be(
     screen, hand, ros_graph
 ):
@@ -332,6 +334,7 @@ def test_a_key_opens_the_window_again_and_it_shows_where_the_arm_should_be(
     shown(lambda picture: green(picture) > 100)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('closing', ['viewer.close()', 'viewer._handle.close()'])
 def test_a_closed_window_lets_go_of_the_mouse(screen, closing):
     row = 'world.data.xfrc_applied[world.model.body("bracelet_link").id].tolist()'
@@ -353,6 +356,7 @@ def test_a_closed_window_lets_go_of_the_mouse(screen, closing):
         assert session.end() == 0
 
 
+@pytest.mark.slow
 def test_the_mouse_pulls_while_its_button_is_down(screen, hand):
     force = 'float(np.abs(world.data.xfrc_applied).max())'
     stepped = f'(world.step(hold), {force})[1]'
@@ -397,6 +401,7 @@ def test_the_mouse_pulls_while_its_button_is_down(screen, hand):
         assert session.end() == 0
 
 
+@pytest.mark.slow
 def test_keys_in_the_window_change_nothing(screen, hand):
     with Session(screen.display) as session:
         eventually(lambda: arm_pixels(screen.picture()) > 2000, session)
@@ -410,6 +415,7 @@ def test_keys_in_the_window_change_nothing(screen, hand):
         assert session.end() == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ('ending', 'expected'),
     [

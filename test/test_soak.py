@@ -46,7 +46,7 @@ class Diary:
 @pytest.mark.parametrize(
     ('seconds', 'in_one_mode'),  # of simulation time
     [
-        (5.0, 0.7),
+        pytest.param(5.0, 0.7, marks=pytest.mark.slow),
         pytest.param(3600.0, 2.5, marks=[pytest.mark.long, pytest.mark.timeout(3600)]),
     ],
 )

@@ -122,6 +122,7 @@ def client():
         yield one
 
 
+@pytest.mark.slow
 def test_a_search_goes_on_and_is_never_worse_than_what_ships(tmp_path, client):
     tuning, file, shown = tuning_of(tmp_path), tmp_path / 'trials.db', []
 

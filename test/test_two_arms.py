@@ -1,6 +1,7 @@
 """Two arms in one ROS domain, each in a namespace of its own, both in lockstep."""
 
 import numpy as np
+import pytest
 from closed_loop import HOME, READY
 from diagnostic_msgs.msg import DiagnosticArray
 from ros_processes import Newest
@@ -58,6 +59,7 @@ class Onlooker:
         return int(values['rejected'])
 
 
+@pytest.mark.slow
 def test_neither_of_two_arms_in_namespaces_sees_the_other(ros_graph, tmp_path):
     names = ('left', 'right')
     records = [tmp_path / name for name in names]
