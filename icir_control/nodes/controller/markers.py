@@ -66,6 +66,7 @@ class Markers:
                 if frame.type is FrameType.BODY and frame.parent == joint
             )
             for joint in range(1, model.njoints)
+            if model.joints[joint].mimic is None
         ]
         self._data = model.create_data()
         self._pairs: CollisionPairs | None = None
