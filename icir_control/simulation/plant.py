@@ -156,11 +156,26 @@ def compile_plant(spec: mujoco.MjSpec, plant: Plant, end_effector: str) -> mujoc
     model.dof_armature[joints] += plant.rotor_inertia
     model.opt.integrator = INTEGRATORS[plant.integrator]
     model.opt.timestep /= plant.substeps
-    model.eq_solref[:] = 2.0 * model.opt.timestep, _DEAD_BEAT
-    model.eq_solimp[:, :2] = _STIFFEST
+    if model.neq:
+        _tie(model)
     # Derived constants (subtree masses, the scale of constraints) follow the new values.
     mujoco.mj_setConst(model, mujoco.MjData(model))
     return model
+
+
+def _tie(model: mujoco.MjModel) -> None:
+    """Tie joints that mimic others to them as stiffly as a step allows.
+
+    MuJoCo's solver of constraints does not know that damping acts implicitly afterwards: by that a
+    light joint with much damping would leave its constraint, and the simulation diverge. The same
+    (M + h D) a = tau - D v is explicit damping with an armature h D, of which the solver knows.
+    """
+    model.eq_solref[:] = 2.0 * model.opt.timestep, _DEAD_BEAT
+    model.eq_solimp[:, :2] = _STIFFEST
+    if model.opt.integrator != INTEGRATORS['rk4']:
+        model.opt.integrator = INTEGRATORS['euler']
+        model.opt.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_EULERDAMP)
+        model.dof_armature[:] += model.opt.timestep * model.dof_damping
 
 
 def _add_payload(parent: mujoco.MjsBody, mass: float, offset: FloatArray) -> None:
