@@ -13,65 +13,25 @@ from icir_control.nodes.bridge.self_check import check_model
 from icir_control.simulation import Plant, World
 from icir_control.spatial import SE3
 
-SIX_AXIS = Path(__file__).resolve().parent / 'data' / 'six_axis.urdf'
+ARM = Path(__file__).resolve().parent / 'data' / 'coupled_arm.urdf'
 
 
-def link(name, mass, inertia):
-    moments = ' '.join(f'{axis}="{inertia}"' for axis in ('ixx', 'iyy', 'izz'))
-    return (
-        f'<link name="{name}"><inertial><origin xyz="0.02 0 0.01"/><mass value="{mass}"/>'
-        f'<inertia {moments} ixy="0" ixz="0" iyz="0"/></inertial></link>'
+@pytest.fixture(scope='module', params=['chain', 'whole_tree'])
+def loop(request):
+    """The arm with its gripper held, and with the gripper."""
+    options = {'whole_tree': True, 'end_effector_frame': 'nozzle'}
+    options = options if request.param == 'whole_tree' else {}
+    return ClosedLoop(RobotFiles.of(model=str(ARM), **options))
+
+
+def world_of(loop, urdf, **options):
+    return World(
+        urdf,
+        joint_names=loop.model.joint_names,
+        end_effector_frame=loop.tool,
+        locked=loop.arm.options['locked'],
+        **options,
     )
-
-
-def joint(name, parent, child, place, axis, mimic=''):
-    return (
-        f'<joint name="{name}" type="revolute"><parent link="{parent}"/><child link="{child}"/>'
-        f'<origin xyz="{place}"/><axis xyz="{axis}"/>'
-        f'<limit lower="-1.5" upper="1.5" effort="10" velocity="3"/>{mimic}</joint>'
-    )
-
-
-def mimics(leader, multiplier, offset=0.0):
-    return f'<mimic joint="{leader}" multiplier="{multiplier}" offset="{offset}"/>'
-
-
-# A beam behind the forearm, which a parallelogram keeps from turning as far as the elbow does.
-BEAM = link('beam', 0.8, 0.004) + joint(
-    'level', 'fore', 'beam', '0.02 0 0.3', '0 1 0', mimics('elbow', -0.5, 0.3)
-)
-# Five links follow one motor, as those of a Robotiq 2F-85.
-GRIPPER = (
-    ''.join(link(name, 0.02, 1e-5) for name in ('l1', 'l2', 'l3', 'r1', 'r2', 'r3'))
-    + joint('grip', 'nozzle', 'l1', '0 0.03 0.05', '1 0 0')
-    + joint('left_pad', 'l1', 'l2', '0 0 0.04', '1 0 0', mimics('grip', -1))
-    + joint('left_inner', 'nozzle', 'l3', '0 0.01 0.06', '1 0 0', mimics('grip', 1))
-    + joint('right', 'nozzle', 'r1', '0 -0.03 0.05', '1 0 0', mimics('grip', -1))
-    + joint('right_pad', 'r1', 'r2', '0 0 0.04', '1 0 0', mimics('right', -1))
-    + joint('right_inner', 'nozzle', 'r3', '0 -0.01 0.06', '1 0 0', mimics('grip', -1))
-)
-
-
-def with_beam(text):
-    at = text.index('<joint name="roll"')
-    text = text[:at] + text[at:].replace('link="fore"', 'link="beam"', 1)
-    return text.replace('</robot>', BEAM + '</robot>')
-
-
-def with_gripper(text):
-    return text.replace('</robot>', GRIPPER + '</robot>')
-
-
-@pytest.fixture(scope='module', params=['beam', 'gripper'])
-def loop(request, tmp_path_factory):
-    """An arm with a coupled joint in its chain, or with a gripper beyond its tool."""
-    change, options = {
-        'beam': (with_beam, {}),
-        'gripper': (with_gripper, {'whole_tree': True, 'end_effector_frame': 'nozzle'}),
-    }[request.param]
-    path = tmp_path_factory.mktemp('arm') / f'{request.param}.urdf'
-    path.write_text(change(SIX_AXIS.read_text()))
-    return ClosedLoop(RobotFiles.of(model=str(path), **options))
 
 
 def off_coupling(loop):
@@ -80,8 +40,11 @@ def off_coupling(loop):
 
 
 def test_it_moves_home_and_the_coupling_holds(loop):
-    own = {'swivel', 'shoulder', 'elbow', 'roll', 'bend', 'spin'}
-    assert set(loop.model.joint_names) - own <= {'grip'}
+    names = ('swivel', 'shoulder', 'elbow', 'roll', 'bend', 'spin')
+    has_gripper = loop.model.nv == 7
+    assert loop.model.joint_names == (*names, *(('grip',) if has_gripper else ()))
+    # One joint of MuJoCo's for each that moves.
+    assert loop.world.model.nv == (13 if has_gripper else 7)
     log = loop.go('home', 6.0)
     error = log['position'] - log['position_reference']
     assert np.abs(error).max() < 1e-6
@@ -118,21 +81,11 @@ def test_it_floats_and_is_pushed(loop):
 def test_the_plant_is_that_of_the_model(loop):
     """The self-check holds; a wrong ratio in the plant is found."""
     check_model(loop.model, loop.world)
-    text = loop.arm.path.read_text()
-    for old, new in (
-        ('multiplier="-0.5"', 'multiplier="-0.51"'),
-        ('"-1" offset="0.0"', '"-1" offset="0.01"'),
-    ):
-        if old in text:
-            options = {'locked': loop.arm.options['locked']}
-            wrong = World(
-                text.replace(old, new, 1),
-                joint_names=loop.model.joint_names,
-                end_effector_frame=loop.tool,
-                **options,
-            )
-            with pytest.raises(ModelMismatchError):
-                check_model(loop.model, wrong)
+    text = ARM.read_text()
+    for ratio in ('-0.5"', '1"') if 'grip' in loop.model.joint_names else ('-0.5"',):
+        wrong = world_of(loop, text.replace(f'multiplier="{ratio}', 'multiplier="0.9"', 1))
+        with pytest.raises(ModelMismatchError):
+            check_model(loop.model, wrong)
 
 
 @pytest.mark.parametrize(
@@ -148,12 +101,7 @@ def test_the_plant_is_that_of_the_model(loop):
 )
 def test_couplings_hold_whatever_the_plant(loop, plant):
     """A rotor with a hundred times the gripper's own inertia; damping that stops it in a step."""
-    world = World(
-        loop.arm.path.read_text(),
-        joint_names=loop.model.joint_names,
-        end_effector_frame=loop.tool,
-        plant=plant,
-    )
+    world = world_of(loop, ARM, plant=plant)
     phase, worst = np.arange(loop.model.nv), 0.0
     for k in range(500):
         world.step(world.inverse_dynamics(5.0 * np.sin(0.02 * k + phase) - 2.0 * world.velocity))
