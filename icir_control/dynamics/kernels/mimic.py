@@ -12,26 +12,29 @@ from icir_control.dynamics.kernels import layout as at
 @inlined
 def project(buffer: np.ndarray, header: int, height: int) -> None:
     """Fill a block (height, nv) with X G, of the tree's own block X; see `layout`."""
-    if buffer[at.H_MIMICS] != 0.0:
-        _project_columns(buffer, header, height)
+    if buffer[at.H_MIMICS] == 0.0:
+        return
+    _project_columns(buffer, header, height)
 
 
 @inlined
 def project_square(buffer: np.ndarray, header: int) -> None:
     """Fill a block (nv, nv) with G^T X G, of the tree's own block X."""
-    if buffer[at.H_MIMICS] != 0.0:
-        _project_square(buffer, header)
+    if buffer[at.H_MIMICS] == 0.0:
+        return
+    _project_square(buffer, header)
 
 
 @inlined
 def project_mass_matrix(buffer: np.ndarray) -> None:
     """Fill M with G^T M_tree G, symmetric to the last bit."""
-    if buffer[at.H_MIMICS] != 0.0:
-        _project_square(buffer, at.H_M)
-        M = at.square_of(buffer, at.H_M)
-        for i in range(M.shape[0]):
-            for j in range(i):
-                M[j, i] = M[i, j]
+    if buffer[at.H_MIMICS] == 0.0:
+        return
+    _project_square(buffer, at.H_M)
+    M = at.square_of(buffer, at.H_M)
+    for i in range(M.shape[0]):
+        for j in range(i):
+            M[j, i] = M[i, j]
 
 
 @kernel
