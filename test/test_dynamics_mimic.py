@@ -295,12 +295,17 @@ def with_follower(mimic, kind='prismatic', **limits):
         (('ghost', 1.0, 0.0), {}, UnknownNameError, "'ghost'.*one, two"),
         (('two', 1.0, 0.0), {}, ModelError, "'two' mimics joints that mimic each other"),
         (('one', 1.0, 0.0), {'kind': 'cylindrical'}, ModelError, "'two' is cylindrical"),
-        (('one', -1.0, 0.0), {'lower': 0, 'upper': 1}, ModelError, "-1 times 'one'.*no room"),
     ],
 )
 def test_what_cannot_be_coupled_is_refused(mimic, options, error, words):
     with pytest.raises(error, match=words):
         with_follower(mimic, **options).build()
+
+
+def test_limits_that_leave_no_room_are_left_out(caplog):
+    model = with_follower(('one', -1.0, 0.0), lower=0.0, upper=1.0).build()
+    assert "'two' is -1 times 'one'" in caplog.text
+    assert (model.lower_position_limit, model.upper_position_limit) == ([0.0], [1.0])
 
 
 def test_a_follower_without_ratio_stands_still():

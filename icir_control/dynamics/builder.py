@@ -209,7 +209,7 @@ class ModelBuilder:
         Raises:
             ModelError: Nothing moves, there are too many joints, or what one moves has no mass
                 or, unless repaired, an inertia that no body has; or a joint mimics what it
-                cannot, or what its limits leave no room to move.
+                cannot.
         """
         if len(self._joints) == 1:
             raise ModelError(f'model {self._name!r} has no moving joint; add at least one')
@@ -294,13 +294,15 @@ def _led(leader: Joint, follower: Joint, m: float, c: float) -> Joint:
     ends = (follower.lower - c) / m, (follower.upper - c) / m
     lower = np.maximum(leader.lower, np.minimum(*ends))
     upper = np.minimum(leader.upper, np.maximum(*ends))
-    if not (lower < upper).all() and (leader.lower < leader.upper).all():
-        raise ModelError(
-            f'joint {follower.name!r} is {m:g} times {leader.name!r} plus {c:g}: between its '
-            f'limits {follower.lower[0]:g} and {follower.upper[0]:g} it leaves that joint, whose '
-            f'limits are {leader.lower[0]:g} and {leader.upper[0]:g}, no room to move; correct '
-            'the limits'
-        )
+    if not (lower < upper).all():
+        # The PR2's grippers are described so: a sign of a limit is wrong, and nobody reads it.
+        _log.warning(
+            'joint %r is %g times %r plus %g: between its limits, %g and %g, it leaves that one, '
+            'whose limits are %g and %g, no room to move; its own are left out',
+            follower.name, m, leader.name, c, follower.lower[0], follower.upper[0],
+            leader.lower[0], leader.upper[0],
+        )  # fmt: skip
+        lower, upper = leader.lower, leader.upper
     return replace(
         leader,
         lower=lower,

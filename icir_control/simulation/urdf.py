@@ -201,7 +201,27 @@ def _resolve_mimics(
             leader, m, c = mimics[name]
             numbers = {'multiplier': repr(m), 'offset': repr(c)}
             ElementTree.SubElement(joint, 'mimic', {'joint': leader, **numbers})
+            _leave_room(joint, joints[leader], m, c)
     return rest, mimics
+
+
+def _leave_room(
+    joint: ElementTree.Element, leader: ElementTree.Element, m: float, c: float
+) -> None:
+    """Leave out the position limits of a joint between which its leader could not move."""
+    limit, other = joint.find('limit'), leader.find('limit')
+    if limit is None or other is None or not m:
+        return
+    try:
+        ends = [(float(limit.get(end, '0')) - c) / m for end in ('lower', 'upper')]
+        lower, upper = (float(other.get(end, '0')) for end in ('lower', 'upper'))
+    except ValueError:
+        return  # no number: MuJoCo says so, with the line
+    if leader.get('type') == 'continuous' or not (lower or upper):
+        return  # it has none
+    if not max(min(ends), lower) < min(max(ends), upper):
+        limit.attrib.pop('lower', None)
+        limit.attrib.pop('upper', None)
 
 
 def _set_effort(robot: ElementTree.Element, effort: float) -> None:
