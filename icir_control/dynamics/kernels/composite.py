@@ -105,7 +105,7 @@ def gravity_torque(buffer: np.ndarray, q: np.ndarray) -> int:
     if not is_configuration(buffer, q):
         return 1
     rows = place_with_inertia(buffer, q)
-    g, field = at.tree_vector(buffer, at.H_G), at.gravity_field(buffer)
+    g, field = at.tree_matrix(buffer, at.H_G, 1)[0], at.gravity_field(buffer)
     for k in range(rows.shape[0] - 1, 0, -1):
         g[k - 1] = gravity_of_row(rows, k, field)
         add_composite_to_parent(rows, k)

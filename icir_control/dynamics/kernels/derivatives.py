@@ -161,7 +161,7 @@ def _restore(buffer: np.ndarray, rows: np.ndarray) -> None:
 def _differentiate(buffer: np.ndarray, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> None:
     """Fill tau, M, dtau_dq and dtau_dv."""
     rows, work = _prepare(buffer, q, v, a)
-    M, tau = at.tree_square(buffer, at.H_M), at.tree_vector(buffer, at.H_TAU)
+    M, tau = at.tree_square(buffer, at.H_M), at.tree_matrix(buffer, at.H_TAU, 1)[0]
     dq, dv = at.tree_square(buffer, at.H_DTAU_DQ), at.tree_square(buffer, at.H_DTAU_DV)
     for i in range(rows.shape[0] - 1, 0, -1):
         tau[i - 1] = torque_of_row(rows, i)

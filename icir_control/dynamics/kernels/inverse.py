@@ -38,7 +38,7 @@ def newton_euler(
 
     `header` says where the place of its block is noted.
     """
-    tau = at.tree_vector(buffer, header)
+    tau = at.tree_matrix(buffer, header, 1)[0]
     rows, coordinates = take_configuration(buffer, q)
     clear_world(rows)
     field = at.gravity_field(buffer)

@@ -288,13 +288,8 @@ def tree_matrix(buffer: np.ndarray, header: int, height: int) -> np.ndarray:
 @inlined
 def tree_square(buffer: np.ndarray, header: int) -> np.ndarray:
     """Return the tree's own block of a matrix of (nv, nv) as a view."""
-    return tree_matrix(buffer, header, int(buffer[H_ROWS]) - 1)
-
-
-@inlined
-def tree_vector(buffer: np.ndarray, header: int) -> np.ndarray:
-    """Return the tree's own block of nv numbers as a view."""
-    return tree_matrix(buffer, header, 1)[0]
+    n = int(buffer[H_ROWS]) - 1
+    return block(buffer, int(buffer[TREE + header]), n, n)
 
 
 @inlined
