@@ -77,7 +77,7 @@ class Pair:
     def __init__(self, robot: str) -> None:
         path, tip = path_of(robot), ROBOTS[robot][2]
         rng = np.random.default_rng(0)
-        self.model = icir.load_urdf(path)
+        self.model = icir.load_urdf(path, mimic=False)  # as Pinocchio unless told otherwise
         self.data, self.bundle = self.model.create_data(), self.model.create_data(watch=tip)
         self.q = self.model.random_configuration(rng)
         self.v, self.a = rng.normal(size=(2, self.model.nv))

@@ -31,12 +31,14 @@ DECORATORS = {'kernel', 'inlined', 'part', 'CheckedKernel'}
 FILES = [
     *('dynamics_kernels', 'dynamics_trees', 'dynamics_model', 'dynamics_values', 'dynamics_far'),
     *('dynamics_derivatives', 'dynamics_linear_maps', 'dynamics_inverse_kinematics'),
+    'dynamics_mimic',
     *(f'spatial_{name}' for name in ('kernels', 'coefficients', 'jacobians', 'se3', 'so3')),
 ]
 FIRST = {
     'derivatives': 'dynamics_derivatives',
     'inverse_kinematics': 'dynamics_inverse_kinematics',
     'manifold': 'dynamics_model',
+    'mimic': 'dynamics_mimic',
 }
 """The tests that look at a module's kernels themselves."""
 LARGE = [

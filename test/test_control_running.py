@@ -1,15 +1,20 @@
 """What a user changes, adds and reads while the controller runs."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from closed_loop import HOME, READY, ClosedLoop, changed, model_of, parameters_of
 from test_control_compliance import TOOL
 
+from icir_control.app.robot import RobotFiles
 from icir_control.control import ControllerConfig, Law, Plan
 from icir_control.errors import ConfigurationError
 from icir_control.simulation import Plant
 from icir_control.spatial import Force
 from icir_control.trajectory import JointTrajectory
+
+DATA = Path(__file__).resolve().parent / 'data'
 
 
 class Spring(Law):
@@ -132,6 +137,18 @@ def test_a_yielding_arm_is_kept_off_its_limits():
     limit = model_of().upper_position_limit[2]
     assert deepest(0.1) < limit
     assert deepest(0.0) > limit - 0.01
+
+
+def test_a_finger_with_little_range_is_kept_off_both_its_limits(tmp_path):
+    """It rests where it began, a quarter of its range from one; the other does not push it."""
+    hand = (DATA / 'arm_with_hand.urdf').read_text().replace('effort="0"', 'effort="80"')
+    (tmp_path / 'hand.urdf').write_text(hand)
+    options = {'end_effector_frame': 'finger_2', 'locked_joints': ['pan=0.3']}
+    loop = ClosedLoop(
+        robot=RobotFiles.of(model=str(tmp_path / 'hand.urdf'), **options), start=None
+    )
+    assert loop.model.joint_names[-1] == 'finger_1'
+    assert np.ptp(loop.run(500)['position'][:, -1]) < 1e-6
 
 
 def test_reference_wrench_presses():

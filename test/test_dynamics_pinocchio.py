@@ -35,7 +35,7 @@ class Theirs:
 
     def __init__(self, path, root_joint, ours):
         roots = [pin.JointModelFreeFlyer()] if root_joint == 'floating' else []
-        self.model = pin.buildModelFromUrdf(str(path), *roots)
+        self.model = pin.buildModelFromUrdf(str(path), *roots, mimic=True)
         self.data = self.model.createData()
         self.joints = [self.model.getJointId(joint.name) for joint in ours.joints]
         starts = [self.model.joints[i].idx_v for i in self.joints]
@@ -159,3 +159,30 @@ def test_the_frames_are_the_same():
         theirs = pin.buildModelFromUrdf(str(path))
         names = {(frame.name, frame.type.name) for frame in ours.frames[1:]}
         assert names == {(frame.name, frame.type.name) for frame in theirs.frames[1:]}
+
+
+@pytest.mark.parametrize('name', ['arm_with_hand', 'coupled_arm'])
+def test_joints_that_mimic_others_are_the_same(name, tmp_path):
+    """Pinocchio has neither a follower's follower, nor `aba` or derivatives with mimic joints."""
+    text = (ROOT / 'test/data' / f'{name}.urdf').read_text()
+    path = tmp_path / 'arm.urdf'
+    path.write_text(text.replace('"right" multiplier="-1"', '"grip" multiplier="1"'))
+    model = icir.load_urdf(path)
+    theirs = Theirs(path, 'fixed', model)
+    m, d, order = theirs.model, theirs.data, theirs.order
+    assert (m.nv, m.njoints) == (model.nv, model.njoints)
+    data, rng = model.create_data(), np.random.default_rng(4)
+    q, (v, a) = model.random_configuration(rng), rng.normal(size=(2, model.nv))
+    tq, tv, ta = theirs.q(q), theirs.v(v), theirs.v(a)
+    M = pin.crba(m, d, tq)
+    M = (np.triu(M) + np.triu(M, 1).T)[np.ix_(order, order)]
+    assert_equal(icir.crba(model, data, q), M)
+    assert_equal(icir.rnea(model, data, q, v, a), pin.rnea(m, d, tq, tv, ta)[order])
+    assert_equal(icir.centroidal_map(model, data, q), pin.computeCentroidalMap(m, d, tq)[:, order])
+    icir.forward_kinematics(model, data, q, v, a)
+    pin.forwardKinematics(m, d, tq, tv, ta)
+    for joint, i in enumerate(theirs.joints[1:], 1):
+        J = pin.computeJointJacobian(m, d, tq, i)[:, order]
+        assert_equal(icir.joint_jacobian(model, data, joint), J)
+        assert_equal(data.oMi[joint].matrix, d.oMi[i].homogeneous)
+        assert_equal(data.a[joint].vector, d.a[i].vector)

@@ -13,7 +13,7 @@ from sensor_msgs.msg import JointState
 from session import PAUSE, Session
 from std_srvs.srv import Trigger
 
-from icir_control.dynamics import load_urdf, root_link, tip_link
+from icir_control.dynamics import KinematicTree, load_urdf, root_link, tip_link
 from icir_control.errors import ModelError
 from icir_control.share import share_directory
 
@@ -122,6 +122,9 @@ def test_an_arm_within_a_robot_runs_by_its_urdf_alone(ros_graph, tmp_path):
     [
         pytest.param(DATA / 'six_axis.urdf', (), 'pedestal', id='six axes'),
         pytest.param(
+            DATA / 'coupled_arm.urdf', (), 'pedestal', id='mimic joints', marks=pytest.mark.long
+        ),
+        pytest.param(
             XARM, ('--end-effector-frame', 'link7'), 'world', id='xarm7', marks=needs_xarm
         ),
     ],
@@ -150,7 +153,8 @@ def test_any_serial_arm_runs_by_its_urdf_alone(ros_graph, urdf, options, base):
         p = poses[-1].pose.position
         return np.array([p.x, p.y, p.z])
 
-    model = load_urdf(urdf)
+    chain = KinematicTree(urdf).chain(end_effector_frame=options[1] if options else '')
+    model = load_urdf(urdf, locked=chain.held)
     limits = np.array([model.lower_position_limit, model.upper_position_limit])
     middle = np.where(np.isfinite(limits).all(axis=0), limits, 0.0).mean(axis=0)
     press('h', 'home$')

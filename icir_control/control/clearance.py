@@ -178,10 +178,14 @@ def _reach(pairs: CollisionPairs) -> NDArray[np.float64]:
                 if j in common:
                     break
                 joint = model.joints[j]
+                ratio, offset = 1.0, 0.0
+                if joint.mimic is not None:
+                    ratio, offset = abs(joint.mimic.multiplier), abs(joint.mimic.offset)
                 lengths = slice(joint.index_v, joint.index_v + joint.kind.lengths)
-                reach[k, lengths] = 1.0
-                reach[k, lengths.stop : joint.index_v + joint.nv] = length
-                length += np.linalg.norm(joint.placement.translation) + limits[lengths].sum()
+                reach[k, lengths] += ratio
+                reach[k, lengths.stop : joint.index_v + joint.kind.nv] += ratio * length
+                length += np.linalg.norm(joint.placement.translation)
+                length += (ratio * limits[lengths] + offset).sum()
     return reach
 
 

@@ -37,6 +37,9 @@ PAYLOAD_RADIUS = 0.1
 COUPLED_SHARE = 0.7
 """Of the observer's gain that one joint by itself allows; a load off the axis couples joints."""
 
+SHARE_OF_RANGE = 0.25
+"""Of a joint that is near its limits at most: a finger goes no further than others keep off."""
+
 DEFAULT_JOINT_KP = 40000.0
 """[1/s^2], the tutorial's on every joint."""
 
@@ -188,6 +191,13 @@ class ControllerConfig:
         beyond = observer.uncertain_inertia + observer.uncertain_mass * PAYLOAD_RADIUS**2
         extra = np.where(self.arm.translates, observer.uncertain_mass, beyond)
         return COUPLED_SHARE * 2.0 * np.sqrt(self.joint_gains[0]) / np.maximum(extra, 1e-9)
+
+    @property
+    def position_margin(self) -> FloatArray:
+        """(nv,) from a position limit within which a yielding arm is pushed back [rad, m]."""
+        model = self.arm.model
+        reach = model.upper_position_limit - model.lower_position_limit
+        return np.minimum(self.values.limits.position_margin, SHARE_OF_RANGE * reach)
 
     @property
     def torque_rate_limit(self) -> FloatArray:

@@ -53,22 +53,22 @@ def joints_beyond(arm: Arm, held_link: str) -> NDArray[np.intp]:
     """
     if not held_link:
         return np.arange(arm.nv)
-    free = set(_carriers(arm, arm.end_effector_frame)) - set(_carriers(arm, held_link))
+    free = _movers(arm, arm.end_effector_frame) - _movers(arm, held_link)
     if not free:
         raise ConfigurationError(
             f'held_link = {held_link!r} holds the end effector {arm.end_effector_frame!r}, too; '
             'expected a link that joints lie beyond'
         )
-    joints = arm.model.joints
-    return np.array(sorted(joints[k].index_v + i for k in free for i in range(joints[k].nv)))
+    return np.array(sorted(free))
 
 
-def _carriers(arm: Arm, frame: str) -> list[int]:
-    """Return the joints that move a frame."""
-    joint, found = arm.model.frames[named_frame(arm.model, frame)].parent, []
+def _movers(arm: Arm, frame: str) -> set[int]:
+    """Return the degrees of freedom that move a frame, by their index in v."""
+    joint, found = arm.model.frames[named_frame(arm.model, frame)].parent, set()
     while joint:
-        found.append(joint)
-        joint = arm.model.joints[joint].parent
+        one = arm.model.joints[joint]
+        found |= {one.index_v + i for i in range(one.kind.nv)}
+        joint = one.parent
     return found
 
 

@@ -39,7 +39,7 @@ class RunningParameters:
         memory.observer_rate[:] = config.observer_rate
         memory.torque_rate_limit[:] = config.torque_rate_limit
         memory.speed_scale = values.speed_scale
-        memory.position_margin = values.limits.position_margin
+        memory.position_margin[:] = config.position_margin
         memory.contact_torque = values.contact.torque
         memory.largest_friction = values.contact.friction
         watchdog = values.watchdog

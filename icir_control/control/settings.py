@@ -65,7 +65,8 @@ class Limits:
     position_margin: float = parameter(
         0.1,
         'rad, m',
-        'from a position limit within which a yielding arm is pushed back; 0 for none',
+        'from a position limit within which a yielding arm is pushed back, or a quarter of the '
+        'range of a joint if that is less; 0 for none',
         lower=0.0,
         upper=1.0,
     )

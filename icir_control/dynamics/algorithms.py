@@ -147,7 +147,8 @@ def aba(
     """Return the acceleration `data.ddq` (nv,) under a torque: M ddq = tau - nle + J^T f.
 
     Articulated-body algorithm; it fills nothing but `data.ddq`: placements and twists stay what
-    they were.
+    they were. With mimic joints, where that does not hold, by M, which is filled too, as are
+    placements and twists.
 
     Args:
         model: The model.
@@ -191,20 +192,21 @@ def center_of_mass_jacobian(model: Model, data: Data, q: Any, joint_id: int | st
     if index == 0:
         return data.Jcom
     # The composite inertia that each degree of freedom moves of the subtree; 0 for none.
-    top, beyond, moved = model.joints[index], {index}, np.zeros(model.nv, dtype=int)
+    top, beyond, moved = model.joints[index], {index}, np.zeros(len(data.rows) - 1, dtype=int)
     for i, joint in enumerate(model.joints):
         if i and joint.parent in beyond:
             beyond.add(i)
-            moved[joint.index_v : joint.row] = range(joint.index_v + 1, joint.row + 1)
+            moved[joint.first_row - 1 : joint.row] = range(joint.first_row, joint.row + 1)
     joint = top
-    while joint.nv:
-        moved[joint.index_v : joint.row] = top.row
+    while joint.row:
+        moved[joint.first_row - 1 : joint.row] = top.row
         joint = model.joints[joint.parent]
     columns = data.rows[1:, at.COLUMN : at.COLUMN + 6]
     m, s = data.rows[moved, at.COMPOSITE], data.rows[moved, at.COMPOSITE + 1 : at.COMPOSITE + 4]
     # Linear momentum of what moves at unit speed: m v + w x s
     momentum = m[:, None] * columns[:, :3] + np.cross(columns[:, 3:], s)
-    return (momentum * (moved > 0)[:, None]).T / data.rows[top.row, at.COMPOSITE]
+    J = (momentum * (moved > 0)[:, None]).T / data.rows[top.row, at.COMPOSITE]
+    return J if len(moved) == model.nv else J @ model.coupling
 
 
 def center_of_mass_velocity(model: Model, data: Data, q: Any, v: Any) -> Array:

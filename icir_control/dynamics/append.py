@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from icir_control.dynamics.joints import numbered
 from icir_control.dynamics.model import Model
 from icir_control.errors import InvalidValueError
 from icir_control.spatial import SE3
@@ -41,8 +42,7 @@ def append_model(model: Model, other: Model, frame: str, placement: SE3 | None =
             joint,
             parent=joint.parent + shift if joint.parent else base.parent,
             placement=joint.placement if joint.parent else place @ joint.placement,
-            index_q=joint.index_q + model.nq,
-            index_v=joint.index_v + model.nv,
+            mimic=joint.mimic and replace(joint.mimic, leader=joint.mimic.leader + shift),
         )
         for joint in other.joints[1:]
     ]
@@ -58,7 +58,7 @@ def append_model(model: Model, other: Model, frame: str, placement: SE3 | None =
     inertias[base.parent] += place.act(other.inertias[0])
     return Model(
         model.name,
-        (*model.joints, *joints),
+        numbered((*model.joints, *joints)),
         tuple(inertias),
         (*model.frames, *frames),
         model.gravity,

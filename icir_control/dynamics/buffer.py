@@ -1,7 +1,7 @@
 """From a model to the one buffer that its kernels read and write."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -26,8 +26,15 @@ class Block:
         return int(np.prod(self.shape))
 
 
-def blocks(nq: int, nv: int) -> dict[str, Block]:
-    """Return the blocks behind the frames: results by the names in `Data`, and work space."""
+def blocks(nq: int, nv: int, rows: int) -> dict[str, Block]:
+    """Return the blocks behind the frames: results by the names in `Data`, and work space.
+
+    Args:
+        nq: Length of q.
+        nv: Length of v.
+        rows: How many rows the kernels walk over, the world's included.
+    """
+    mimics = rows - 1 - nv
     return {
         'M': Block(at.H_M, (nv, nv)),
         'nle': Block(at.H_NLE, (nv,)),
@@ -38,11 +45,11 @@ def blocks(nq: int, nv: int) -> dict[str, Block]:
         'Jcom': Block(at.H_JCOM, (3, nv)),
         'Ag': Block(at.H_AG, (6, nv)),
         'hg': Block(at.H_HG, (6,)),
-        'com': Block(at.H_COM, (nv + 1, 3)),
-        'external': Block(at.H_EXTERNAL, (nv + 1, 6)),
-        'work': Block(at.H_WORK, (nv + 1, at.B_STRIDE)),
+        'com': Block(at.H_COM, (rows, 3)),
+        'external': Block(at.H_EXTERNAL, (rows, 6)),
+        'work': Block(at.H_WORK, (rows, at.B_STRIDE)),
         'factor': Block(at.H_FACTOR, (nv, nv)),
-        'coordinates': Block(at.H_COORDINATES, (3, _width(nq))),
+        'coordinates': Block(at.H_COORDINATES, (3, _width(nq + mimics))),
         'watch': Block(at.H_WATCH, (at.W_JACOBIAN + 6 * nv,)),
         'dtau_dq': Block(at.H_DTAU_DQ, (nv, nv)),
         'dtau_dv': Block(at.H_DTAU_DV, (nv, nv)),
@@ -50,13 +57,39 @@ def blocks(nq: int, nv: int) -> dict[str, Block]:
         'ddq_dv': Block(at.H_DDQ_DV, (nv, nv)),
         'C': Block(at.H_CORIOLIS, (nv, nv)),
         'dAg': Block(at.H_DAG, (6, nv)),
-        'slopes': Block(at.H_SLOPES, (nv + 1, at.D_STRIDE)),
+        'slopes': Block(at.H_SLOPES, (rows, at.D_STRIDE)),
+        'mimics': Block(at.H_MIMIC_TABLE, (mimics, at.C_STRIDE)),
+        'chain': Block(at.H_CHAIN, (nv + 1 if mimics else 0, 1)),
     }
+
+
+_PROJECTED = 'M', 'nle', 'g', 'tau', 'ddq', 'Jcom', 'Ag', 'dtau_dq', 'dtau_dv', 'C', 'dAg'
+"""Blocks that the kernels find for the whole tree; see `kernels.layout`."""
+
+
+def _tree_blocks(nv: int, rows: int) -> list[Block]:
+    """Return those of the whole tree, where there are mimic joints."""
+    n = rows - 1
+    if n == nv:
+        return []
+    theirs = blocks(n, n, rows)
+    return [replace(theirs[name], header=at.TREE + theirs[name].header) for name in _PROJECTED]
 
 
 def _width(nq: int) -> int:
     """Return nq, rounded up to whole vectors."""
     return -(-nq // at.VECTOR) * at.VECTOR
+
+
+def coupling(joints: Sequence[Joint]) -> Array:
+    """Return G (n, nv) with the rates of the n rows = G v; without mimic joints the identity."""
+    nv = sum(joint.nv for joint in joints)
+    G = np.zeros((joints[-1].row, nv))
+    for joint in joints:
+        for i in range(joint.kind.nv):
+            multiplier = 1.0 if joint.mimic is None else joint.mimic.multiplier
+            G[joint.first_row - 1 + i, joint.index_v + i] = multiplier
+    return G
 
 
 def build_buffer(
@@ -67,32 +100,51 @@ def build_buffer(
 ) -> Array:
     """Return a buffer with the model's constants in place and zeros where results will be."""
     nq, nv = sum(joint.nq for joint in joints), sum(joint.nv for joint in joints)
-    behind = blocks(nq, nv).values()
-    frames_at = at.HEADER + (nv + 1) * at.STRIDE
+    count = joints[-1].row + 1
+    behind, trees = blocks(nq, nv, count), _tree_blocks(nv, count)
+    frames_at = at.HEADER + count * at.STRIDE
     end = frames_at + len(frames) * at.F_STRIDE
-    buffer = np.zeros(end + sum(block.size for block in behind))
+    buffer = np.zeros(end + sum(block.size for block in [*behind.values(), *trees]))
 
     buffer[at.H_NV] = nv
     buffer[at.H_NQ] = nq
     buffer[at.H_HAS_QUATERNIONS] = nq > nv
-    buffer[at.H_WIDTH] = _width(nq)
+    buffer[at.H_WIDTH] = behind['coordinates'].shape[1]
+    buffer[at.H_ROWS] = count
+    buffer[at.H_MIMICS] = count - 1 - nv
     buffer[at.H_FRAME_COUNT] = len(frames)
     buffer[at.H_WATCHED] = -1.0
     buffer[at.H_GRAVITY : at.H_GRAVITY + 3] = gravity
     buffer[at.H_FRAMES] = frames_at
-    for block in behind:
+    for block in behind.values():
+        buffer[block.header] = buffer[at.TREE + block.header] = end
+        end += block.size
+    for block in trees:
         buffer[block.header] = end
         end += block.size
 
-    rows = buffer[at.HEADER : frames_at].reshape(nv + 1, at.STRIDE)
+    rows = buffer[at.HEADER : frames_at].reshape(count, at.STRIDE)
     _write(rows[0], at.ROTATION, np.eye(3))
     rows[1:, at.ROTATION :] = np.nan  # not computed yet
+    mimics = _block(buffer, behind['mimics'])
     for joint, inertia in zip(joints[1:], inertias[1:], strict=True):
         parent = joints[joint.parent].row
-        for row, constants in enumerate(_rows_of_joint(joint, parent), joint.index_v + 1):
-            rows[row, : at.ROTATION] = constants
+        for i, constants in enumerate(_rows_of_joint(joint, parent)):
+            row = rows[joint.first_row + i]
+            row[: at.ROTATION] = constants
+            row.view(np.int64)[at.INDEX_V] = joint.index_v + i
+            row[at.MULTIPLIER] = 1.0
         _write_inertia(rows[joint.row], inertia)
+        if joint.mimic is not None:
+            mimic, mimics = mimics[0], mimics[1:]
+            place = nq + int(buffer[at.H_MIMICS]) - len(mimics) - 1
+            rows[joint.row].view(np.int64)[at.INDEX_Q] = place
+            rows[joint.row, at.MULTIPLIER] = joint.mimic.multiplier
+            mimic.view(np.int64)[[at.C_FROM, at.C_TO]] = joint.index_q, place
+            mimic[[at.C_MULTIPLIER, at.C_OFFSET]] = joint.mimic.multiplier, joint.mimic.offset
     _set_reference_point(buffer, rows)
+    chain = _block(buffer, behind['chain'])
+    chain.view(np.int64)[1:, 0] = np.arange(len(chain) - 1)
 
     table = buffer[frames_at : frames_at + len(frames) * at.F_STRIDE].reshape(-1, at.F_STRIDE)
     for entry, frame in zip(table, frames, strict=True):
@@ -100,6 +152,11 @@ def build_buffer(
         _write(entry, at.F_ROTATION, frame.placement.rotation)
         _write(entry, at.F_POSITION, frame.placement.translation)
     return buffer
+
+
+def _block(buffer: Array, block: Block) -> Array:
+    start = int(buffer[block.header])
+    return buffer[start : start + block.size].reshape(block.shape)
 
 
 def _set_reference_point(buffer: Array, rows: Array) -> None:
@@ -119,7 +176,7 @@ def _set_reference_point(buffer: Array, rows: Array) -> None:
 
 def _rows_of_joint(joint: Joint, parent: int) -> Iterator[Array]:
     """Yield the constants of each of a joint's rows; `parent` is the row that carries it."""
-    first = joint.index_v + 1
+    first = joint.first_row
     quaternion = joint.kind.has_quaternion
     for i, (motion, linear, axis) in enumerate(_degrees_of_freedom(joint)):
         row = np.zeros(at.ROTATION)

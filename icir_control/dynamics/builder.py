@@ -1,12 +1,13 @@
 """A model put together in Python: bodies, joints of every kind, frames."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
 
-from icir_control.dynamics.joints import Frame, FrameType, Joint, JointKind
+from icir_control.dynamics.joints import Frame, FrameType, Joint, JointKind, Mimic, numbered
 from icir_control.dynamics.model import Model
 from icir_control.errors import InvalidValueError, ModelError, UnknownNameError
 from icir_control.spatial import SE3, Inertia
@@ -23,6 +24,8 @@ NO_INERTIA = 1e-15
 """Less than a grain of dust has [kg m^2]: the rounding of files that were computed."""
 _SLACK = 1e-9
 """What rounding may cost the triangle inequality, relative to the largest moment."""
+
+_NUMBERS = ('lower', 'upper', 'velocity', 'effort', 'damping', 'friction')
 
 _log = logging.getLogger(__name__)
 
@@ -55,9 +58,7 @@ class ModelBuilder:
         self._name = name
         self._gravity = freeze(checked('gravity', gravity, (3,)))
         empty = freeze(np.zeros(0))
-        numbers = dict.fromkeys(
-            ('lower', 'upper', 'velocity', 'effort', 'damping', 'friction'), empty
-        )
+        numbers: dict[str, Any] = dict.fromkeys(_NUMBERS, empty)
         universe = Joint(
             WORLD,
             JointKind.UNIVERSE,
@@ -66,10 +67,9 @@ class ModelBuilder:
             np.zeros(3),
             **numbers,
             actuated=False,
-            index_q=0,
-            index_v=0,
         )
         self._joints = [universe]
+        self._mimics: dict[int, tuple[str, float, float]] = {}
         self._inertias = [Inertia.zero()]
         self._frames = [Frame(WORLD, 0, SE3.identity(), FrameType.FIXED_JOINT)]
         self._frame_named = {WORLD: self._frames[0]}
@@ -90,6 +90,7 @@ class ModelBuilder:
         damping: Any = None,
         friction: Any = None,
         actuated: bool | None = None,
+        mimic: tuple[str, float, float] | None = None,
     ) -> Self:
         """Add a moving joint, and a frame with its name.
 
@@ -106,6 +107,8 @@ class ModelBuilder:
             damping: Viscous, one number or (nv,) [N m s/rad or N s/m]; None for none.
             friction: Coulomb, one number or (nv,) [N m or N]; None for none.
             actuated: Whether a motor moves it; by default all but planar and floating joints.
+            mimic: For a joint that shares the coordinate of another: its name, which may be added
+                later, multiplier and offset of q = multiplier q_other + offset.
 
         Raises:
             InvalidValueError: A value is not what is said above.
@@ -121,7 +124,6 @@ class ModelBuilder:
         upper = _checked_numbers(name, 'upper', upper, kind.nq, np.inf)
         if (lower > upper).any():
             raise InvalidValueError(f'lower of joint {name}', lower, f'at most upper, {upper}')
-        last = self._joints[-1]
         joint = Joint(
             name=name,
             kind=kind,
@@ -135,9 +137,10 @@ class ModelBuilder:
             damping=_checked_numbers(name, 'damping', damping, kind.nv, 0.0),
             friction=_checked_numbers(name, 'friction', friction, kind.nv, 0.0),
             actuated=actuated,
-            index_q=last.index_q + last.nq,
-            index_v=last.index_v + last.nv,
         )
+        if mimic is not None:
+            numbers = checked(f'mimic of joint {name}', mimic[1:], (2,)).tolist()
+            self._mimics[len(self._joints)] = mimic[0], *numbers
         self._joints.append(joint)
         self._inertias.append(Inertia.zero())
         self._add_frame(Frame(name, len(self._joints) - 1, SE3.identity(), FrameType.JOINT))
@@ -205,11 +208,12 @@ class ModelBuilder:
 
         Raises:
             ModelError: Nothing moves, there are too many joints, or what one moves has no mass
-                or, unless repaired, an inertia that no body has.
+                or, unless repaired, an inertia that no body has; or a joint mimics what it
+                cannot.
         """
         if len(self._joints) == 1:
             raise ModelError(f'model {self._name!r} has no moving joint; add at least one')
-        nv = sum(joint.nv for joint in self._joints)
+        nv = sum(joint.kind.nv for joint in self._joints)
         if nv > MAX_NV:
             raise ModelError(f'model {self._name!r} has {nv} degrees of freedom, above {MAX_NV}')
         bodies = [frame for frame in self._frames if frame.type is FrameType.BODY]
@@ -220,8 +224,8 @@ class ModelBuilder:
                 joint.name, links, self._inertias[i], beyond[i], repair
             )
             beyond[joint.parent] += beyond[i] + self._inertias[i].mass
-        joints, inertias = tuple(self._joints), tuple(self._inertias)
-        return Model(self._name, joints, inertias, tuple(self._frames), self._gravity)
+        joints, inertias = _coupled(self._joints, self._mimics), tuple(self._inertias)
+        return Model(self._name, numbered(joints), inertias, tuple(self._frames), self._gravity)
 
     @property
     def last_frame(self) -> Frame:
@@ -245,6 +249,68 @@ class ModelBuilder:
         self._taken.add((frame.type, frame.name))
         if frame.type is FrameType.BODY or frame.name not in self._frame_named:
             self._frame_named[frame.name] = frame
+
+
+def _coupled(
+    joints: Sequence[Joint], mimics: Mapping[int, tuple[str, float, float]]
+) -> list[Joint]:
+    """Return the joints, of which those that mimic share the coordinates of their leaders.
+
+    A leader gets the limits and losses that those of its followers mean for it: with
+    q_f = m q + c, a damping D_f adds m^2 D_f, as it takes D_f v_f^2 of the power.
+    """
+    coupled, ids = list(joints), {joint.name: i for i, joint in enumerate(joints)}
+    empty: dict[str, Any] = dict.fromkeys(_NUMBERS, freeze(np.zeros(0)))
+    for i in mimics:
+        follower, leader, passed = joints[i], i, [i]
+        m, c = 1.0, 0.0
+        while leader in mimics:
+            name, multiplier, offset = mimics[leader]
+            if name not in ids:
+                raise UnknownNameError('joint to mimic', name, list(ids)[1:])
+            # q_i = m q + c with q = multiplier q_next + offset
+            m, c, leader = m * multiplier, c + m * offset, ids[name]
+            if leader in passed:
+                raise ModelError(
+                    f'joint {follower.name!r} mimics joints that mimic each other; one of them '
+                    'must move by itself'
+                )
+            passed.append(leader)
+        for one in (follower, joints[leader]):
+            if not one.kind.can_mimic:
+                raise ModelError(
+                    f'joint {follower.name!r} mimics {joints[leader].name!r}, but {one.name!r} is '
+                    f'{one.kind.value}; both must be revolute, continuous or prismatic'
+                )
+        coupled[leader] = _led(coupled[leader], follower, m, c)
+        coupled[i] = replace(follower, **empty, actuated=False, mimic=Mimic(leader, m, c))
+    return coupled
+
+
+def _led(leader: Joint, follower: Joint, m: float, c: float) -> Joint:
+    """Return a leader with the limits and losses of a follower as well."""
+    if m == 0.0:
+        return leader
+    ends = (follower.lower - c) / m, (follower.upper - c) / m
+    lower = np.maximum(leader.lower, np.minimum(*ends))
+    upper = np.minimum(leader.upper, np.maximum(*ends))
+    if not (lower < upper).all():
+        # The PR2's grippers are described so: a sign of a limit is wrong, and nobody reads it.
+        _log.warning(
+            'joint %r is %g times %r plus %g: between its limits, %g and %g, it leaves that one, '
+            'whose limits are %g and %g, no room to move; its own are left out',
+            follower.name, m, leader.name, c, follower.lower[0], follower.upper[0],
+            leader.lower[0], leader.upper[0],
+        )  # fmt: skip
+        lower, upper = leader.lower, leader.upper
+    return replace(
+        leader,
+        lower=lower,
+        upper=upper,
+        velocity=np.minimum(leader.velocity, follower.velocity / abs(m)),
+        damping=leader.damping + m * m * follower.damping,
+        friction=leader.friction + abs(m) * follower.friction,
+    )
 
 
 def _checked_body(

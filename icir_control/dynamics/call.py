@@ -113,9 +113,9 @@ def run_carefully(kernel: CheckedKernel, model: Model, buffer: Array, *arguments
     """Convert and check the arguments of a checked kernel, compile it if need be, and run it.
 
     Args:
-        kernel: A kernel of (buffer, vectors, out) that returns 0, or -k if row k has no inertia
-            to move, or above 0 what is wrong; see `kernels.checked`. Its parameters have the names
-            that errors name; those of configurations begin with q.
+        kernel: A kernel of (buffer, vectors, out) that returns 0, or -k if v_{k-1} has no
+            inertia to move, or above 0 what is wrong; see `kernels.checked`. Its parameters have
+            the names that errors name; those of configurations begin with q.
         model: The model.
         buffer: The buffer of its data.
         arguments: The vectors, and what the kernel writes as `out`.
@@ -133,10 +133,10 @@ def run_carefully(kernel: CheckedKernel, model: Model, buffer: Array, *arguments
     )
     wrong = kernel.run(buffer, *arguments)
     if wrong < 0:
-        joint = next(joint for joint in model.joints if joint.row >= -wrong)
+        joints = [joint.name for joint in model.joints for _ in range(joint.nv)]
         raise ModelError(
-            f'what joint {joint.name!r} moves has no inertia against its motion; give the links '
-            'on it an inertia, or take the joint away'
+            f'what joint {joints[-wrong - 1]!r} moves has no inertia against its motion; give the '
+            'links on it an inertia, or take the joint away'
         )
     if wrong > 0:
         for name, value in zip(names, arguments, strict=True):

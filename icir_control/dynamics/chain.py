@@ -72,36 +72,35 @@ class KinematicTree:
             end_effector_frame: A link, joint or sensor; empty for the last link of a serial arm,
                 or for the last that all chains share, the hand that carries fingers.
             locked: Positions at which joints are held [rad or m]. A joint beyond the arm that is
-                not among them is held at zero, or at the limit next to it; one that mimics another
-                follows it.
+                not among them is held at zero, or at the limit next to it. One that mimics another
+                follows it, held or free; one that is locked itself mimics no more.
             whole_tree: Whether what is not locked belongs to the arm wherever it lies.
 
         Raises:
             UnknownNameError: A locked joint that the robot lacks.
             InvalidValueError: A position outside the limits of its joint.
-            ModelError: The robot has several arms, and no frame chooses one; or a joint of the arm
-                mimics another.
+            ModelError: The robot has several arms, and no frame chooses one.
         """
         locked = locked or {}
         for name, value in locked.items():
             self._check_position(name, value)
-        free = [name for name in self.moving if not self._leaders(name) & set(locked)]
+        free = [
+            name
+            for name in self.moving
+            if not set(self._leaders(name)) & set(locked) and self._leader(name) in self.moving
+        ]
         if not end_effector_frame and not whole_tree:
             end_effector_frame = self._common_end(free)
         link = self._link_of(end_effector_frame)
         arm = self._joints_above(link) if link and not whole_tree else free
         below = self._joints_above(self._link_of(base_frame))
-        free = [name for name in free if name in arm and name not in below]
-        for name in free:
-            mimic = self.moving[name].find('mimic')
-            if mimic is not None:
-                raise ModelError(
-                    f'{self._label}: joint {name!r} of the arm mimics {mimic.get("joint")!r}, '
-                    f'which no motor can do; hold it (--lock {name}=0), or choose another end '
-                    'effector'
-                )
+        # What mimics a joint of the arm moves with it, and what one of them mimics moves them.
+        moved = {self._leader(name) for name in free if name in arm and name not in below}
+        free = [name for name in free if self._leader(name) in moved.difference(below)]
         held = {name: self._position(name, locked) for name in self.moving if name not in free}
-        limits = {name: self.moving[name].find('limit') for name in free}
+        limits = {
+            name: self.moving[name].find('limit') for name in free if self._leader(name) == name
+        }
         without_effort = tuple(
             name
             for name, limit in limits.items()
@@ -178,14 +177,18 @@ class KinematicTree:
                     break
         return link
 
-    def _leaders(self, name: str) -> set[str]:
+    def _leaders(self, name: str) -> list[str]:
         """Return a joint, that which it mimics, and so on."""
-        leaders: set[str] = set()
-        while name not in leaders and name in self.moving:
-            leaders.add(name)
-            mimic = self.moving[name].find('mimic')
+        leaders: list[str] = []
+        while name not in leaders and name in self._joints:
+            leaders.append(name)
+            mimic = self.moving[name].find('mimic') if name in self.moving else None
             name = '' if mimic is None else mimic.get('joint')
         return leaders
+
+    def _leader(self, name: str) -> str:
+        """Return the joint whose coordinate is a joint's: its own, unless it mimics another."""
+        return self._leaders(name)[-1]
 
     def _position(
         self, name: str, locked: Mapping[str, float], followers: tuple[str, ...] = ()
@@ -193,9 +196,11 @@ class KinematicTree:
         """Return where a joint is held [rad or m]; one that mimics another follows it."""
         if name in locked:
             return locked[name]
+        if name not in self.moving:
+            return 0.0
         mimic = self.moving[name].find('mimic')
         leader = '' if mimic is None else mimic.get('joint')
-        if leader in self.moving and leader not in followers:
+        if leader in self._joints and leader not in followers:
             factor, offset = float(mimic.get('multiplier', '1')), float(mimic.get('offset', '0'))
             return factor * self._position(leader, locked, (*followers, name)) + offset
         lower, upper = self._limits(name)

@@ -53,7 +53,7 @@ def integrate_derivatives(model: Model, q: Any, v: Any) -> tuple[Array, Array]:
     for joint in model.joints:
         if not joint.kind.has_quaternion:
             continue
-        part = slice(joint.index_v, joint.row)
+        part = slice(joint.index_v, joint.index_v + joint.nv)
         step = np.asarray(v, dtype=float)[part]
         if joint.kind is JointKind.SPHERICAL:
             by_q[part, part], by_v[part, part] = exp3(step).T, right_jacobian3(step)

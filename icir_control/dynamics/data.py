@@ -128,12 +128,12 @@ class Data:
     def _take(self, model: 'Model', buffer: Array) -> None:
         """Become the results in a buffer."""
         self.model, self.buffer = model, buffer
-        nv = model.nv
+        nv, count = model.nv, model.joints[-1].row + 1
         self.jacobian_shape = 6, nv
-        rows = self.buffer[at.HEADER : at.HEADER + (nv + 1) * at.STRIDE]
-        self.rows = rows.reshape(nv + 1, at.STRIDE)
+        rows = self.buffer[at.HEADER : at.HEADER + count * at.STRIDE]
+        self.rows = rows.reshape(count, at.STRIDE)
         views: dict[str, Array] = {}
-        for name, block in blocks(model.nq, nv).items():
+        for name, block in blocks(model.nq, nv, count).items():
             start = int(self.buffer[block.header])
             views[name] = self.buffer[start : start + block.size].reshape(block.shape)
         self.M, self.Minv = views['M'], views['Minv']
@@ -166,7 +166,7 @@ class Data:
         J[0] += J[4] * z - J[5] * y
         J[1] += J[5] * x - J[3] * z
         J[2] += J[3] * y - J[4] * x
-        return J
+        return J if len(columns) == self.model.nv else J @ self.model.coupling
 
     def check_computed(self, i: int, column: int) -> None:
         """Refuse to read what was never computed.

@@ -172,7 +172,7 @@ class _Solver:
         i = int(np.argmax(excess[best]))
         raise PositionLimitError(
             'the goal, in the posture that is nearest to the limits,',
-            next(joint.name for joint in model.joints if i < joint.index_q + joint.nq),
+            next(one.name for one in model.joints if one.nq and i < one.index_q + one.nq),
             float(found[best][i]),
             float(lower[i]),
             float(upper[i]),

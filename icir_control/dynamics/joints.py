@@ -1,6 +1,7 @@
 """What a tree is made of: its joints, and the frames on its bodies."""
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from enum import Enum
 
 import numpy as np
@@ -45,6 +46,11 @@ class JointKind(Enum):
         return _LENGTHS.get(self, 0)
 
     @property
+    def can_mimic(self) -> bool:
+        """Whether it has one coordinate, that another joint may share."""
+        return self.nv == 1
+
+    @property
     def has_quaternion(self) -> bool:
         """Whether the last four of its coordinates are a unit quaternion."""
         return self.nq > self.nv
@@ -68,9 +74,27 @@ _LENGTHS = {
 }
 
 
+@dataclass(frozen=True)
+class Mimic:
+    """What a joint does that has no coordinate of its own: q = multiplier q_leader + offset.
+
+    Attributes:
+        leader: Index of the joint whose coordinate it shares; that one mimics none.
+        multiplier: Ratio of the rates, [1], [rad/m] or [m/rad].
+        offset: Where the joint is while its leader is at 0 [rad or m].
+    """
+
+    leader: int
+    multiplier: float
+    offset: float
+
+
 @dataclass(frozen=True, eq=False)
 class Joint(Value):
     """One joint of a model, and where its numbers are.
+
+    Of a joint that mimics another, limits and losses are empty: what they mean for the other one
+    is among that one's.
 
     Attributes:
         name: Its name.
@@ -85,8 +109,10 @@ class Joint(Value):
         damping: Viscous (nv,) [N m s/rad or N s/m].
         friction: Coulomb (nv,) [N m or N].
         actuated: Whether a motor moves it.
-        index_q: Where its coordinates begin in q.
-        index_v: Where its degrees of freedom begin in v.
+        mimic: Which joint it mimics, and how; None where it has coordinates of its own.
+        index_q: Where its coordinates begin in q, or those of the joint that it mimics.
+        index_v: Where its degrees of freedom begin in v, or those of the joint that it mimics.
+        first_row: The first of its rows in the kernels' buffer.
     """
 
     name: str
@@ -101,23 +127,25 @@ class Joint(Value):
     damping: Array
     friction: Array
     actuated: bool
-    index_q: int
-    index_v: int
+    mimic: Mimic | None = None
+    index_q: int = 0
+    index_v: int = 0
+    first_row: int = 1
 
     @property
     def nq(self) -> int:
-        """How many numbers of q the joint takes."""
-        return self.kind.nq
+        """How many numbers of q are the joint's own."""
+        return self.kind.nq if self.mimic is None else 0
 
     @property
     def nv(self) -> int:
-        """How many degrees of freedom the joint has."""
-        return self.kind.nv
+        """How many degrees of freedom are the joint's own."""
+        return self.kind.nv if self.mimic is None else 0
 
     @property
     def row(self) -> int:
         """The row of the kernels' buffer that carries the joint's body; 0 is the world."""
-        return self.index_v + self.nv
+        return self.first_row + self.kind.nv - 1
 
     def neutral(self) -> Array:
         """Return zeros, or the identity for a quaternion: (nq,)."""
@@ -140,6 +168,20 @@ class Joint(Value):
             quaternion = rng.standard_normal(4)
             q[-4:] = quaternion / np.linalg.norm(quaternion)
         return q
+
+
+def numbered(joints: Iterable[Joint]) -> tuple[Joint, ...]:
+    """Return joints, the universe first, with their places in q, v and the kernels' rows."""
+    index_q, index_v, row = 0, 0, 1
+    placed: list[Joint] = []
+    for joint in joints:
+        placed.append(replace(joint, index_q=index_q, index_v=index_v, first_row=row))
+        index_q, index_v, row = index_q + joint.nq, index_v + joint.nv, row + joint.kind.nv
+    for i, joint in enumerate(placed):
+        if joint.mimic is not None:
+            leader = placed[joint.mimic.leader]
+            placed[i] = replace(joint, index_q=leader.index_q, index_v=leader.index_v)
+    return tuple(placed)
 
 
 class FrameType(Enum):

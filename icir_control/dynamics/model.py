@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from icir_control.dynamics.buffer import build_buffer
+from icir_control.dynamics.buffer import build_buffer, coupling
 from icir_control.dynamics.data import Data
 from icir_control.dynamics.joints import Frame, FrameType, Joint
 from icir_control.dynamics.model_file import read_model, write_model
@@ -21,7 +21,8 @@ class Model(Value):
     """A tree of joints with bodies and frames on them; made by `load_urdf` or `ModelBuilder`.
 
     Joint 0, `universe`, is the world and never moves; joint i carries `inertias[i]`, which holds
-    the links on it, also those behind fixed joints. A parent comes before its children.
+    the links on it, also those behind fixed joints. A parent comes before its children. A joint
+    that mimics another has no place in q and v, and the limits of the other one are its, too.
 
     Attributes:
         name: The robot's name.
@@ -68,8 +69,16 @@ class Model(Value):
 
     @cached_property
     def joint_names(self) -> tuple[str, ...]:
-        """Names of the moving joints, in the order of v."""
-        return tuple(joint.name for joint in self.joints[1:])
+        """Names of the moving joints, in the order of v, but of those that mimic others."""
+        return tuple(joint.name for joint in self.joints[1:] if joint.mimic is None)
+
+    @cached_property
+    def coupling(self) -> Array:
+        """G (n, nv), read-only: the rates of all n degrees of freedom of all joints are G v.
+
+        Those of mimic joints included, in the order of `joints`; without any the identity.
+        """
+        return freeze(coupling(self.joints))
 
     @cached_property
     def joint_placements(self) -> tuple[SE3, ...]:

@@ -1,12 +1,13 @@
 """Models as JSON: every number as it is, to the last bit."""
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from icir_control.dynamics.joints import Frame, FrameType, Joint, JointKind
+from icir_control.dynamics.joints import Frame, FrameType, Joint, JointKind, Mimic, numbered
 from icir_control.errors import IcirError, ModelError
 from icir_control.spatial import SE3, Inertia
 from icir_control.spatial.arrays import Array, checked, freeze
@@ -30,6 +31,7 @@ def write_model(model: Any, path: str | Path) -> None:
                 'axis': joint.axis.tolist(),
                 **{name: _finite(getattr(joint, name)) for name in _NUMBERS},
                 'actuated': joint.actuated,
+                **({} if joint.mimic is None else {'mimic': asdict(joint.mimic)}),
             }
             for joint in model.joints
         ],
@@ -60,12 +62,14 @@ def read_model(path: str | Path) -> tuple[Any, ...]:
         for one in content['joints']:
             joints.append(_joint(one, joints))
         count = len(joints)
+        for joint in joints:
+            _check_leader(joint, joints)
         inertias = tuple(Inertia(**one) for one in content['inertias'])
         if count < 2 or len(inertias) != count:
             raise ModelError(f'{count} joints, {len(inertias)} inertias; one each, two at least')
         frames = tuple(_frame(one, count) for one in content['frames'])
         gravity = checked('gravity', content['gravity'], (3,))
-        return str(content['name']), tuple(joints), inertias, frames, gravity
+        return str(content['name']), numbered(joints), inertias, frames, gravity
     except KeyError as error:
         raise ModelError(f'{path} is no model: {error} is missing') from None
     except (IcirError, TypeError, ValueError) as error:
@@ -78,12 +82,14 @@ def _finite(limit: Array) -> list[float | None]:
 
 def _joint(one: dict[str, Any], before: list[Joint]) -> Joint:
     """Return the joint that follows those before it."""
-    kind, last = JointKind(one['kind']), before[-1] if before else None
-    if (kind is JointKind.UNIVERSE) != (last is None):
+    kind = JointKind(one['kind'])
+    if (kind is JointKind.UNIVERSE) == bool(before):
         raise ModelError(f'joint {one["name"]!r} is of kind {kind.value}; the first alone may be')
-    numbers = {}
+    mimic = one.get('mimic')
+    numbers: dict[str, Any] = {}
     for name in _NUMBERS:
         size = kind.nq if name in ('lower', 'upper') else kind.nv
+        size = size if mimic is None else 0
         infinite = -np.inf if name == 'lower' else np.inf
         given = [0.0 if x is None else x for x in one[name]]
         values = checked(f'{name} of joint {one["name"]}', given, (size,))
@@ -97,9 +103,26 @@ def _joint(one: dict[str, Any], before: list[Joint]) -> Joint:
         axis=freeze(checked('axis', one['axis'], (3,))),
         **numbers,
         actuated=bool(one['actuated']),
-        index_q=last.index_q + last.nq if last else 0,
-        index_v=last.index_v + last.nv if last else 0,
+        mimic=None if mimic is None else _mimic(mimic),
     )
+
+
+def _mimic(given: dict[str, Any]) -> Mimic:
+    leader, numbers = given['leader'], [given['multiplier'], given['offset']]
+    if type(leader) is not int:
+        raise ModelError(f'leader is {leader!r}; expected the index of a joint')
+    return Mimic(leader, *checked('multiplier and offset', numbers, (2,)).tolist())
+
+
+def _check_leader(joint: Joint, joints: list[Joint]) -> None:
+    """Refuse a joint that mimics what cannot be mimicked."""
+    if joint.mimic is None:
+        return
+    leader = joint.mimic.leader
+    if not 0 < leader < len(joints) or joints[leader].mimic or not joint.kind.can_mimic:
+        raise ModelError(f'{joint.name!r} cannot mimic joint {leader}')
+    if not joints[leader].kind.can_mimic:
+        raise ModelError(f'{joint.name!r} cannot mimic {joints[leader].name!r}')
 
 
 def _frame(one: dict[str, Any], count: int) -> Frame:

@@ -36,12 +36,15 @@ def load_urdf(
     locked: Mapping[str, float] | None = None,
     default_effort: float | None = None,
     repair: bool = False,
+    mimic: bool = True,
 ) -> Model:
     """Return the model of a robot that is described in URDF.
 
     Joints are numbered depth first, children in the order of the file. What is fixed to a moving
     link counts as part of it; a `JOINT`, `FIXED_JOINT`, `BODY` or `SENSOR` frame remains of each
-    element. A mimic joint is a joint of its own, without a motor.
+    element. A mimic joint has no coordinate of its own, but shares that of the joint it mimics:
+    inertia, losses and limits of both are those of one degree of freedom, and the motor is the
+    other's. Where that one is held, or fixed, so is the mimic joint.
 
     Args:
         path_or_xml: A path, a `package://name/path`, or XML text.
@@ -50,6 +53,8 @@ def load_urdf(
         locked: Joints that are held, and where [rad or m]: fixed, with a `FIXED_JOINT` frame.
         default_effort: Limit of joints to which the URDF gives none, or 0 [N m or N].
         repair: Whether an inertia that no body has is replaced by the nearest possible one.
+        mimic: Whether mimic joints are coupled; otherwise they are joints of their own, without
+            motors.
 
     Raises:
         InvalidValueError: No such `root_joint`.
@@ -67,7 +72,8 @@ def load_urdf(
             raise UnknownNameError('joint', name, moving)
     try:
         sensors = checked.iterfind('sensor')
-        builder = _collect(robot, sensors, root_joint, locked or {}, default_effort)
+        held = _with_mimics(robot, locked or {}) if mimic else locked or {}
+        builder = _collect(robot, sensors, root_joint, held, default_effort, mimic)
         return builder.build(repair=repair)
     except ModelError as error:
         raise ModelError(f'{label}: {error}') from None
@@ -115,6 +121,7 @@ def _collect(
     root_joint: str,
     locked: Mapping[str, float],
     default_effort: float | None,
+    mimic: bool,
 ) -> ModelBuilder:
     joints_on = defaultdict(list)
     for joint in robot.joints:
@@ -133,7 +140,7 @@ def _collect(
         if joint.name in locked:
             _add_held_joint(builder, joint, locked[joint.name])
         else:
-            _add_joint(builder, joint, default_effort)
+            _add_joint(builder, joint, default_effort, mimic)
         reached.add(joint.child)
         builder.add_body(joint.child, builder.last_frame, _inertia(inertials[joint.child]))
         waiting += joints_on[joint.child][::-1]
@@ -184,7 +191,33 @@ def _add_held_joint(builder: ModelBuilder, joint: Any, position: float) -> None:
     builder.add_frame(joint.name, joint.parent, placement, FrameType.FIXED_JOINT)
 
 
-def _add_joint(builder: ModelBuilder, joint: Any, default_effort: float | None) -> None:
+def _with_mimics(robot: Any, held: Mapping[str, float]) -> dict[str, float]:
+    """Return where joints are held [rad or m], with those that mimic a held or a fixed joint."""
+    joints, found = {joint.name: joint for joint in robot.joints}, dict(held)
+    for joint in robot.joints:
+        led = []
+        while joint.mimic and joint.type != 'fixed' and joint.name not in found:
+            if joint in led:
+                break
+            led.append(joint)
+            joint = joints[joint.mimic.joint]
+        if joint.name in found or joint.type == 'fixed':
+            position = found.get(joint.name, 0.0)
+            for one in reversed(led):
+                _, multiplier, offset = _ratio(one.mimic)
+                position = found[one.name] = multiplier * position + offset
+    return found
+
+
+def _ratio(mimic: Any) -> tuple[str, float, float]:
+    """Return which joint is mimicked, multiplier and offset."""
+    multiplier = 1.0 if mimic.multiplier is None else mimic.multiplier
+    return mimic.joint, multiplier, mimic.offset or 0.0
+
+
+def _add_joint(
+    builder: ModelBuilder, joint: Any, default_effort: float | None, mimic: bool
+) -> None:
     placement = _placement(joint.origin)
     if joint.type == 'fixed':
         builder.add_frame(joint.name, joint.parent, placement, FrameType.FIXED_JOINT)
@@ -195,7 +228,7 @@ def _add_joint(builder: ModelBuilder, joint: Any, default_effort: float | None) 
             f"planar joint {joint.name!r} has axis xyz='{axis}'; only '0 0 1' is supported: "
             'turn the origin of the joint instead'
         )
-    if joint.mimic is not None:
+    if joint.mimic is not None and not mimic:
         _log.warning(
             'joint %r mimics %r; it is modelled as a joint of its own, without a motor',
             joint.name, joint.mimic.joint,
@@ -222,6 +255,7 @@ def _add_joint(builder: ModelBuilder, joint: Any, default_effort: float | None) 
         damping=joint.dynamics and joint.dynamics.damping,
         friction=joint.dynamics and joint.dynamics.friction,
         actuated=False if joint.mimic is not None else None,
+        mimic=_ratio(joint.mimic) if joint.mimic is not None and mimic else None,
     )
 
 

@@ -34,7 +34,7 @@ class Camera:
         Raises:
             SimulationError: Neither EGL nor OSMesa works here.
         """
-        self._model, self._order = world.model, world.joint_order
+        self._model, self._positions = world.model, world.positions
         # The buffer for pictures is as large as the model says.
         self._model.vis.global_.offwidth, self._model.vis.global_.offheight = width, height
         self._model.vis.quality.offsamples = 0  # smooth edges take half of the time
@@ -96,7 +96,7 @@ class Camera:
         self._gl.free()
 
     def _place(self, data: mujoco.MjData, position: NDArray[np.float64]) -> None:
-        data.qpos[self._order] = position
+        data.qpos[:] = self._positions(position)
         mujoco.mj_forward(self._model, data)
 
 

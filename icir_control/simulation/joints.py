@@ -1,12 +1,14 @@
 """The joints of a world: their order, their limits, and what is valid for them."""
 
 import math
+from collections.abc import Mapping
 
 import mujoco
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from icir_control.errors import InvalidValueError, ModelError, UnknownNameError
+from icir_control.simulation.urdf import Mimic
 
 LARGEST_INPUT = 1e9
 """MuJoCo takes a larger command for a fault and puts zero in its place [N m or N]."""
@@ -16,13 +18,15 @@ _INSIDE = 0.11
 
 
 class Joints:
-    """The moving joints in the order that the user gives them.
+    """The moving joints in the order that the user gives them, but those that mimic others.
+
+    Limits and losses are what those of a joint and of all that mimic it mean for its coordinate.
 
     Attributes:
         names: The joints.
         shape: Of an array with one number per joint.
         order: (nv,) MuJoCo's index of each joint, of its coordinate and of its velocity alike.
-        inverse: (nv,) the other way round: place of each of MuJoCo's joints in `names`.
+        coupling: (n, nv) that gives the velocities of MuJoCo's n joints.
         lower: (nv,) least position, -infinity where there is none [rad or m].
         upper: (nv,) largest position, infinity where there is none [rad or m].
         effort_limit: (nv,) infinity where there is none [N m or N].
@@ -31,25 +35,42 @@ class Joints:
         armature: (nv,) rotor inertia [kg m^2 or kg].
     """
 
-    def __init__(self, names: tuple[str, ...], model: mujoco.MjModel) -> None:
+    def __init__(
+        self, names: tuple[str, ...], model: mujoco.MjModel, mimics: Mapping[str, Mimic]
+    ) -> None:
         """Look the joints up.
 
         Args:
-            names: Every joint of the model, once.
+            names: Every joint of the model that mimics none, once.
             model: A model whose joints have one degree of freedom each.
+            mimics: By name, the other joints.
         """
         self.names = names
         self.shape = (len(names),)
-        order = np.array([model.joint(name).id for name in names], np.intp)
-        self.order, self.inverse = order, np.argsort(order)
-        bounded = model.jnt_limited[order].astype(bool)
-        self.lower = np.where(bounded, model.jnt_range[order, 0], -np.inf)
-        self.upper = np.where(bounded, model.jnt_range[order, 1], np.inf)
+        self.order = order = np.array([model.joint(name).id for name in names], np.intp)
+        self.coupling = np.zeros((model.nv, len(names)))
+        self.coupling[order, np.arange(len(names))] = 1.0
+        self._offset = np.zeros(model.nv)
+        bounded = model.jnt_limited.astype(bool)
+        lower = np.where(bounded, model.jnt_range[:, 0], -np.inf)
+        upper = np.where(bounded, model.jnt_range[:, 1], np.inf)
+        self.lower, self.upper = lower[order], upper[order]
+        for name, (leader, multiplier, offset) in mimics.items():
+            i, k = model.joint(name).id, names.index(leader)
+            self.coupling[i, k], self._offset[i] = multiplier, offset
+            if multiplier:
+                ends = (np.array([lower[i], upper[i]]) - offset) / multiplier
+                self.lower[k] = max(self.lower[k], ends.min())
+                self.upper[k] = min(self.upper[k], ends.max())
         limited = model.jnt_actfrclimited[order].astype(bool)
         self.effort_limit = np.where(limited, model.jnt_actfrcrange[order, 1], np.inf)
-        self.damping = model.dof_damping[order]
-        self.friction = model.dof_frictionloss[order]
-        self.armature = model.dof_armature[order]
+        self.damping = model.dof_damping @ self.coupling**2
+        self.friction = model.dof_frictionloss @ np.abs(self.coupling)
+        self.armature = model.dof_armature @ self.coupling**2
+
+    def positions(self, q: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return where MuJoCo's joints are (n,) at q (nv,), those that mimic others included."""
+        return self.coupling @ q + self._offset
 
     def vector(self, name: str, value: ArrayLike) -> NDArray[np.float64]:
         """Return one finite number per joint.

@@ -24,6 +24,14 @@ INTEGRATORS: Final = {
 _PAYLOAD_RADIUS = 1e-3
 
 
+# Joints that mimic others are tied to them by constraints a = -b r' - k r on the error r. MuJoCo
+# has b = 2 / T and k = 1 / (T zeta)^2, impedances near 1 aside: with T = 2 h and zeta = 1/2 a step
+# of Euler's, r' += h a and r += h r', ends at r = 0.
+_DEAD_BEAT = 0.5
+_STIFFEST = 0.9999
+"""MuJoCo's greatest impedance: the share of the acceleration that the constraint gives."""
+
+
 @dataclass(frozen=True)
 class Plant:
     """How the simulated arm departs, on purpose, from its URDF."""
@@ -142,14 +150,32 @@ def compile_plant(spec: mujoco.MjSpec, plant: Plant, end_effector: str) -> mujoc
     indices = [model.body(name).id for name in moving_names]
     model.body_mass[indices] = masses
     model.body_inertia[indices] = inertias
-    model.dof_damping[:] += plant.joint_damping
-    model.dof_frictionloss[:] += plant.joint_friction
-    model.dof_armature[:] += plant.rotor_inertia
+    joints = model.actuator_trnid[:, 0]  # those that mimic others have no motors
+    model.dof_damping[joints] += plant.joint_damping
+    model.dof_frictionloss[joints] += plant.joint_friction
+    model.dof_armature[joints] += plant.rotor_inertia
     model.opt.integrator = INTEGRATORS[plant.integrator]
     model.opt.timestep /= plant.substeps
+    if model.neq:
+        _tie(model)
     # Derived constants (subtree masses, the scale of constraints) follow the new values.
     mujoco.mj_setConst(model, mujoco.MjData(model))
     return model
+
+
+def _tie(model: mujoco.MjModel) -> None:
+    """Tie joints that mimic others to them as stiffly as a step allows.
+
+    MuJoCo's solver of constraints does not know that damping acts implicitly afterwards: by that a
+    light joint with much damping would leave its constraint, and the simulation diverge. The same
+    (M + h D) a = tau - D v is explicit damping with an armature h D, of which the solver knows.
+    """
+    model.eq_solref[:] = 2.0 * model.opt.timestep, _DEAD_BEAT
+    model.eq_solimp[:, :2] = _STIFFEST
+    if model.opt.integrator != INTEGRATORS['rk4']:
+        model.opt.integrator = INTEGRATORS['euler']
+        model.opt.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_EULERDAMP)
+        model.dof_armature[:] += model.opt.timestep * model.dof_damping
 
 
 def _add_payload(parent: mujoco.MjsBody, mass: float, offset: FloatArray) -> None:

@@ -25,20 +25,19 @@ class Dynamics:
     """MuJoCo's own mass matrix, bias and Jacobian of a model, to compare another model with.
 
     They are computed on a state of their own. Rows and columns follow `joints`, whatever order
-    MuJoCo keeps them in.
+    MuJoCo keeps them in; what moves with another joint counts there, by virtual work.
     """
 
-    def __init__(self, model: mujoco.MjModel, joints: NDArray[np.intp]) -> None:
+    def __init__(self, model: mujoco.MjModel, joints: Joints) -> None:
         """Keep a model and make a state for it.
 
         Args:
             model: A model whose joints all have one degree of freedom.
-            joints: (nv,) MuJoCo's joint indices, in the order that is wanted.
+            joints: Its joints.
         """
         self._model = model
         self._data = mujoco.MjData(model)
-        self._joints = joints
-        self._inverse = np.argsort(joints)
+        self._joints, self._coupling = joints, joints.coupling
         self._bias = np.empty(model.nv)
         self._product = np.empty(model.nv)
 
@@ -48,27 +47,27 @@ class Dynamics:
         columns = np.empty((self._model.nv, self._model.nv))
         for column, unit in zip(columns, np.eye(self._model.nv), strict=True):
             mujoco.mj_mulM(self._model, self._data, column, unit)
-        return columns.T[np.ix_(self._joints, self._joints)]
+        return self._coupling.T @ columns.T @ self._coupling
 
     def bias(self, q: NDArray[np.float64], v: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the torque that holds ddq = 0: (nv,) Coriolis, centrifugal, gravity [N m; N]."""
         self._place(q)
         self._move(v)
         mujoco.mj_rne(self._model, self._data, 0, self._bias)
-        return self._bias[self._joints]
+        return self._bias @ self._coupling
 
     def torque(
         self, q: NDArray[np.float64], v: NDArray[np.float64], acceleration: NDArray[np.float64]
     ) -> NDArray[np.float64]:
         """Return M a + bias: (nv,), which gives the joints an acceleration (nv,)."""
         bias = self.bias(q, v)
-        self._data.qacc[:] = acceleration[self._inverse]
+        self._data.qacc[:] = self._coupling @ acceleration
         mujoco.mj_mulM(self._model, self._data, self._product, self._data.qacc)
-        return bias + self._product[self._joints]
+        return bias + self._product @ self._coupling
 
     def frame_placement(self, q: NDArray[np.float64], body: int) -> NDArray[np.float64]:
         """Return the (3, 4) rotation and position of a body's axes in the world."""
-        self._data.qpos[:] = q[self._inverse]
+        self._data.qpos[:] = self._joints.positions(q)
         mujoco.mj_kinematics(self._model, self._data)
         rotation = self._data.xmat[body].reshape(3, 3)
         return np.column_stack([rotation, self._data.xpos[body]])
@@ -78,26 +77,28 @@ class Dynamics:
         self._place(q)
         jacobian = np.zeros((6, self._model.nv))
         mujoco.mj_jacBody(self._model, self._data, jacobian[:3], jacobian[3:], body)
-        return jacobian[:, self._joints]
+        return jacobian @ self._coupling
 
     def _place(self, q: NDArray[np.float64]) -> None:
         """Bring everything that depends on the configuration alone up to date."""
-        self._data.qpos[:] = q[self._inverse]
+        self._data.qpos[:] = self._joints.positions(q)
         mujoco.mj_kinematics(self._model, self._data)
         mujoco.mj_comPos(self._model, self._data)
         mujoco.mj_makeM(self._model, self._data)
 
     def _move(self, v: NDArray[np.float64]) -> None:
-        self._data.qvel[:] = v[self._inverse]
+        self._data.qvel[:] = self._coupling @ v
         mujoco.mj_comVel(self._model, self._data)
 
 
 class SimulatedRobot:
     """Joints, limits and dynamics of a robot; every array follows `joint_names`.
 
+    A joint that mimics another is one of MuJoCo's joints, tied to the other by a constraint.
+
     Attributes:
         model: MuJoCo's model, with the plant's changes applied.
-        joint_names: The moving joints.
+        joint_names: The moving joints, but those that mimic others.
         end_effector_frame: The link of the tool.
         plant: How the robot departs from its URDF.
         timestep_ns: Length of a step [ns].
@@ -128,14 +129,16 @@ class SimulatedRobot:
 
         Args:
             urdf: Path or text of the URDF.
-            joint_names: All moving joints but those that are locked, in the order of every array.
+            joint_names: All moving joints but those that are locked and those that mimic others,
+                in the order of every array.
             end_effector_frame: The link of the tool.
             timestep: Length of a step [s], a whole number of nanoseconds.
             initial_configuration: (nv,) [rad or m]; by default zero, or next to it within
                 limits, or the nearest posture found in which no links touch and the motors hold
                 the weight.
             plant: How the robot departs from its URDF; by default not at all.
-            locked: Joints that do not move, and where they are held [rad or m].
+            locked: Joints that do not move, and where they are held [rad or m]; what mimics them
+                is held with them.
             default_effort: Limit of joints to which the URDF gives none, or 0 [N m or N].
             package_dirs: Folders that are packages or hold packages, for meshes.
             repair: Whether an inertia that no body has is replaced by the nearest possible one.
@@ -167,17 +170,17 @@ class SimulatedRobot:
         self.notes: tuple[str, ...] = description.notes
         self.left_out = description.left_out
         nominal = spec.compile()
-        self._joints = joints = Joints(self.joint_names, nominal)
+        self._joints = joints = Joints(self.joint_names, nominal, description.mimics)
         self.joint_damping, self.joint_friction = joints.damping, joints.friction
         self.armature, self.effort_limit = joints.armature, joints.effort_limit
         self._initial = self._start(spec, nominal, initial_configuration)
-        self.notes += settle_floor(spec, nominal, self._initial[joints.inverse])
+        self.notes += settle_floor(spec, nominal, joints.positions(self._initial))
         self.model = compile_plant(spec, self.plant, end_effector_frame)
         self._links = {name: self.model.body(name).id for name in description.links}
         self._nominal_bodies = {name: nominal.body(name).id for name in description.links}
         self.links = tuple(description.links)
-        self._nominal = Dynamics(nominal, joints.order)
-        self._actual = Dynamics(self.model, joints.order)
+        self._nominal = Dynamics(nominal, joints)
+        self._actual = Dynamics(self.model, joints)
 
     def mass_matrix(self, q: ArrayLike) -> NDArray[np.float64]:
         """Return MuJoCo's M(q) of the URDF, before the plant's changes: (nv, nv)."""
@@ -203,6 +206,10 @@ class SimulatedRobot:
         body = self._nominal_bodies[link or self.end_effector_frame]
         return self._nominal.frame_placement(self._joints.vector('q', q), body)
 
+    def positions(self, q: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return where MuJoCo's joints are, in its order, at q (nv,): (n,) [rad or m]."""
+        return self._joints.positions(q)
+
     def is_free(self, q: ArrayLike) -> bool:
         """Tell whether the joints go straight from the start to q (nv,) and rest there.
 
@@ -212,11 +219,12 @@ class SimulatedRobot:
         goal, start = self._joints.vector('q', q), self._initial
         data, first = mujoco.MjData(self.model), None
         for share in np.linspace(0.0, 1.0, ON_THE_WAY):
-            data.qpos[:] = (start + share * (goal - start))[self._joints.inverse]
+            data.qpos[:] = self._joints.positions(start + share * (goal - start))
             mujoco.mj_kinematics(self.model, data)
             mujoco.mj_comPos(self.model, data)
             mujoco.mj_collision(self.model, data)
-            faults = touching(self.model, data) | overloaded(self.model, data).keys()
+            heavy = overloaded(self.model, data, self._joints)
+            faults = touching(self.model, data) | heavy.keys()
             first = faults if first is None else first
             if not faults <= first:
                 return False
@@ -234,9 +242,8 @@ class SimulatedRobot:
         """
         joints = self._joints
         wanted = joints.configuration(given)
-        limits = joints.lower[joints.inverse], joints.upper[joints.inverse]
-        found = find_start(nominal, wanted[joints.inverse], *limits)
-        start = wanted if given is not None else found.q[joints.order]
+        found = find_start(nominal, joints, wanted)
+        start = wanted if given is not None else found.q
         for one, other in sorted(found.overlapping):
             spec.add_exclude(bodyname1=one, bodyname2=other)
         if found.overlapping:

@@ -7,6 +7,8 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
+from icir_control.simulation.joints import Joints
+
 TRIED = 300
 """Postures, the same at every start."""
 
@@ -25,22 +27,23 @@ def touching(model: mujoco.MjModel, data: mujoco.MjData) -> set[Pair]:
 
 
 def overloaded(
-    model: mujoco.MjModel, data: mujoco.MjData, share: float = 1.0
+    model: mujoco.MjModel, data: mujoco.MjData, joints: Joints, share: float = 1.0
 ) -> dict[str, tuple[float, float]]:
     """Return the joints whose weight takes more than a share of their effort limit.
 
     Args:
         model: The robot, each joint with one degree of freedom.
         data: At rest, its positions up to date.
+        joints: Its joints.
         share: Of the limit.
 
     Returns:
         By joint, what its weight takes, and the limit [N m or N].
     """
     mujoco.mj_rne(model, data, 0, weight := np.empty(model.nv))
-    limit = np.where(model.jnt_actfrclimited, model.jnt_actfrcrange[:, 1], np.inf)
-    joints = np.flatnonzero(np.abs(weight) > share * limit)
-    return {model.joint(i).name: (float(abs(weight[i])), float(limit[i])) for i in joints}
+    weight, limit = np.abs(weight @ joints.coupling), joints.effort_limit
+    heavy = np.flatnonzero(weight > share * limit)
+    return {joints.names[i]: (float(weight[i]), float(limit[i])) for i in heavy}
 
 
 @dataclass(frozen=True)
@@ -48,7 +51,7 @@ class Start:
     """Where a robot starts.
 
     Attributes:
-        q: (nv,) in MuJoCo's order [rad or m].
+        q: (nv,) [rad or m].
         touching: Links that touch where it would have started, the floor aside.
         overloaded: Joints that could not hold themselves there; see `overloaded`.
         overlapping: Links that touch in most postures.
@@ -60,12 +63,7 @@ class Start:
     overlapping: set[Pair]
 
 
-def find_start(
-    model: mujoco.MjModel,
-    start: NDArray[np.float64],
-    lower: NDArray[np.float64],
-    upper: NDArray[np.float64],
-) -> Start:
+def find_start(model: mujoco.MjModel, joints: Joints, start: NDArray[np.float64]) -> Start:
     """Return a start near another, without contact, in which the motors hold the weight.
 
     Shapes that are convex hulls may overlap whatever the joints do. Links that touch in half of
@@ -73,9 +71,8 @@ def find_start(
 
     Args:
         model: The robot, each joint with one degree of freedom.
-        start: (nv,) where it would start, in MuJoCo's order [rad or m].
-        lower: (nv,) limits.
-        upper: (nv,) limits.
+        joints: Its joints.
+        start: (nv,) where it would start [rad or m].
 
     Returns:
         The start, as it was where it is free of faults, or no other is.
@@ -83,17 +80,18 @@ def find_start(
     data, world = mujoco.MjData(model), model.body(0).name
 
     def touching_at(q: NDArray[np.float64]) -> set[Pair]:
-        data.qpos[:] = q
+        data.qpos[:] = joints.positions(q)
         mujoco.mj_kinematics(model, data)
         mujoco.mj_comPos(model, data)
         mujoco.mj_collision(model, data)
         return touching(model, data)
 
     first = {pair for pair in touching_at(start) if world not in pair}
-    heavy = overloaded(model, data)
+    heavy = overloaded(model, data, joints)
     if not first and not heavy:
         return Start(start, set(), {}, set())
-    low, high = np.fmax(lower, start - _UNLIMITED), np.fmin(upper, start + _UNLIMITED)
+    low = np.fmax(joints.lower, start - _UNLIMITED)
+    high = np.fmin(joints.upper, start + _UNLIMITED)
     rng = np.random.default_rng(0)
     postures = rng.uniform(low, high, (TRIED, len(start)))
     counts = Counter(pair for q in postures for pair in touching_at(q) if world not in pair)
@@ -103,7 +101,9 @@ def find_start(
         return Start(start, first, heavy, overlapping)
     shares = np.linspace(0.0, 1.0, TRIED)[:, None]
     nearer = start + shares * (postures - start)
-    found = [(q, touching_at(q) - overlapping, overloaded(model, data, _HELD)) for q in nearer]
+    found = [
+        (q, touching_at(q) - overlapping, overloaded(model, data, joints, _HELD)) for q in nearer
+    ]
     light = [(q, pairs) for q, pairs, heavier in found if not heavier]
     for q, pairs in light or [(q, pairs) for q, pairs, _ in found]:
         if not pairs:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 from icir_control.errors import ModelError
 from icir_control.simulation.meshes import READ_BY_MUJOCO, converted, find_mesh
@@ -24,6 +25,14 @@ _COMPILER = {
 }
 
 
+class Mimic(NamedTuple):
+    """How a joint moves with another: q = multiplier q_leader + offset."""
+
+    leader: str
+    multiplier: float
+    offset: float
+
+
 @dataclass(frozen=True, slots=True)
 class Urdf:
     """A robot description, ready for MuJoCo.
@@ -32,8 +41,9 @@ class Urdf:
         source: Where it came from, for messages.
         xml: The text that MuJoCo is given.
         links: Names of all links.
-        moving_joints: Names of the joints that move, in the order of the file.
+        moving_joints: Names of the joints that move by themselves, in the order of the file.
         held: Joints that could move, and where they are instead [rad or m].
+        mimics: By name, joints that move with others.
         assets: Bytes of the meshes, by the names that `xml` uses.
         left_out: Why meshes were left out, one entry for each.
     """
@@ -43,6 +53,7 @@ class Urdf:
     links: tuple[str, ...]
     moving_joints: tuple[str, ...]
     held: Mapping[str, float]
+    mimics: Mapping[str, Mimic]
     assets: dict[str, bytes] = field(default_factory=dict)
     left_out: tuple[str, ...] = ()
 
@@ -70,7 +81,8 @@ def read_urdf(
 
     Args:
         path_or_xml: A path, or the text itself (anything that begins with `<`).
-        held: Joints that do not move, and where they are [rad or m].
+        held: Joints that do not move, and where they are [rad or m]; what mimics one does not
+            move either.
         default_effort: Limit of joints to which the URDF gives none, or 0 [N m or N].
         package_dirs: Folders that are packages or hold packages, for meshes.
         meshes: `as they are` where MuJoCo reads their format, all `converted`, or `none`.
@@ -90,9 +102,9 @@ def read_urdf(
     if robot.tag != 'robot':
         raise ModelError(f'{source} is no URDF: its root is <{robot.tag}>, expected <robot>')
     links = tuple(link.get('name', '') for link in robot.findall('link'))
-    held = held or {}
-    _free_of_mimics(robot, held)
-    moving_joints = _moving_joints(robot, source, held)
+    held, mimics = _resolve_mimics(robot, source, held or {})
+    moving = _moving_joints(robot, source, held)
+    moving_joints = tuple(name for name in moving if name not in mimics)
     if default_effort is not None:
         _set_effort(robot, default_effort)
     _drop_empty_inertials(robot)
@@ -107,7 +119,7 @@ def read_urdf(
         compiler = ElementTree.SubElement(extension, 'compiler')
     compiler.attrib.update(_COMPILER)
     xml = ElementTree.tostring(robot, encoding='unicode')
-    return Urdf(source, xml, links, moving_joints, held, assets, tuple(left_out))
+    return Urdf(source, xml, links, moving_joints, held, mimics, assets, tuple(left_out))
 
 
 def _read_text(path_or_xml: str | os.PathLike[str]) -> tuple[str, str, Path]:
@@ -145,12 +157,71 @@ def _moving_joints(
     return tuple(moving)
 
 
-def _free_of_mimics(robot: ElementTree.Element, held: Mapping[str, float]) -> None:
-    """Take the couplings of joints that are held away: MuJoCo makes constraints of them."""
-    for joint in robot.findall('joint'):
-        mimic = joint.find('mimic')
-        if mimic is not None and {joint.get('name'), mimic.get('joint')} & set(held):
+def _resolve_mimics(
+    robot: ElementTree.Element, source: str, held: Mapping[str, float]
+) -> tuple[dict[str, float], dict[str, Mimic]]:
+    """Return all joints that are held, and those that mimic others.
+
+    A joint that mimics one that mimics is told to mimic the first of them. The couplings of joints
+    that are held are taken away: MuJoCo makes constraints of them.
+    """
+    joints = {joint.get('name', ''): joint for joint in robot.findall('joint')}
+    rest, mimics = dict(held), {}
+    for name in joints:
+        one, m, c, passed = name, 1.0, 0.0, {name}
+        while one not in held and joints[one].get('type') != 'fixed':
+            mimic = joints[one].find('mimic')
+            if mimic is None:
+                break
+            try:
+                # q = m q_one + c with q_one = multiplier q_next + offset
+                m, c = (
+                    m * float(mimic.get('multiplier', '1')),
+                    c + m * float(mimic.get('offset', '0')),
+                )
+            except ValueError as error:
+                raise ModelError(f'{source}: <mimic> of joint {one!r}: {error}') from None
+            one = mimic.get('joint', '')
+            if one not in joints or one in passed:
+                raise ModelError(
+                    f'{source}: joint {name!r} mimics {one!r}, which there is not, or which '
+                    'mimics it'
+                )
+            passed.add(one)
+        if one == name:
+            continue
+        if one in held or joints[one].get('type') == 'fixed':
+            rest[name] = m * held.get(one, 0.0) + c
+        else:
+            mimics[name] = Mimic(one, m, c)
+    for name, joint in joints.items():
+        for mimic in joint.findall('mimic'):
             joint.remove(mimic)
+        if name in mimics:
+            leader, m, c = mimics[name]
+            numbers = {'multiplier': repr(m), 'offset': repr(c)}
+            ElementTree.SubElement(joint, 'mimic', {'joint': leader, **numbers})
+            _leave_room(joint, joints[leader], m, c)
+    return rest, mimics
+
+
+def _leave_room(
+    joint: ElementTree.Element, leader: ElementTree.Element, m: float, c: float
+) -> None:
+    """Leave out the position limits of a joint between which its leader could not move."""
+    limit, other = joint.find('limit'), leader.find('limit')
+    if limit is None or other is None or not m:
+        return
+    try:
+        ends = [(float(limit.get(end, '0')) - c) / m for end in ('lower', 'upper')]
+        lower, upper = (float(other.get(end, '0')) for end in ('lower', 'upper'))
+    except ValueError:
+        return  # no number: MuJoCo says so, with the line
+    if leader.get('type') == 'continuous' or not (lower or upper):
+        return  # it has none
+    if not max(min(ends), lower) < min(max(ends), upper):
+        limit.attrib.pop('lower', None)
+        limit.attrib.pop('upper', None)
 
 
 def _set_effort(robot: ElementTree.Element, effort: float) -> None:

@@ -163,8 +163,7 @@ class Viewer:
         tool = self._data.body(self._world.end_effector_frame).xpos
         scene.ngeom = self._trail.follow(tool)
         if reference is not None:
-            self._ghost.qpos[:] = self._data.qpos
-            self._ghost.qpos[self._world.joint_order] = reference
+            self._ghost.qpos[:] = self._world.positions(reference)
             mujoco.mj_kinematics(self._model, self._ghost)
             add_ghost(self._model, self._ghost, scene)
 

@@ -155,7 +155,7 @@ class World(SimulatedRobot):
         self._state = memoryview(data.qpos), memoryview(data.qvel)
         self._good_state = memoryview(self._good_position), memoryview(self._good_velocity)
         self._is_plain = self.plant.substeps == 1
-        self._is_ordered = bool((self._order == np.arange(len(self._order))).all())
+        self._is_ordered = np.array_equal(self._order, np.arange(self.model.nv))
         self._is_prepared = False
         self._diverged: tuple[str, float, str] | None = None
         plant = self.plant
@@ -205,11 +205,6 @@ class World(SimulatedRobot):
         return (self._qpos, self._qvel) if self._is_ordered else (self.position, self.velocity)
 
     @property
-    def joint_order(self) -> NDArray[np.intp]:
-        """(nv,) the place of each joint among MuJoCo's."""
-        return self._order
-
-    @property
     def position(self) -> NDArray[np.float64]:
         """(nv,) where the joints are, whatever the sensors tell [rad or m]."""
         return self._qpos[self._order]
@@ -241,8 +236,8 @@ class World(SimulatedRobot):
         mujoco.mj_resetData(self.model, self.data)
         self._diverged = None
         self._is_prepared = False
-        self._qpos[:] = q[joints.inverse]
-        self._qvel[:] = v[joints.inverse]
+        self._qpos[:] = joints.positions(q)
+        self._qvel[:] = joints.coupling @ v
         self.data.time = self.time_ns * 1e-9
         # Poses and contacts belong to the new configuration from now on, also for who looks.
         mujoco.mj_forward(self.model, self.data)

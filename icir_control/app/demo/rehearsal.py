@@ -148,9 +148,9 @@ class _Rehearsal:
         if mode is None or mode.law.TRACKS:
             return False
         model, q = self._arm.model, self._loop.q
-        margin = self._controller.config.values.limits.position_margin
+        margin = self._controller.config.position_margin
         room = np.minimum(q - model.lower_position_limit, model.upper_position_limit - q)
-        return bool(room.min() < margin)
+        return bool((room < margin).any())
 
     def _is_still(self) -> bool:
         twist = self._arm.jacobian(self._loop.q) @ self._loop.v

@@ -200,9 +200,10 @@ def distances(buffer: np.ndarray, table: np.ndarray, pairs: np.ndarray, out: np.
 
 @inlined
 def _along(rows: np.ndarray, row: int, p: Vector, n: Vector) -> float:
-    """Return n . (velocity of a point p for unit speed of a row)."""
+    """Return n . (velocity of a point p for unit speed of what moves a row)."""
     column = sp.load(rows, row, buffer_at.COLUMN)
-    return vec.dot(n, vec.add(column[0], vec.cross(column[1], p)))
+    along = vec.dot(n, vec.add(column[0], vec.cross(column[1], p)))
+    return rows[row, buffer_at.MULTIPLIER] * along
 
 
 @inlined
@@ -213,10 +214,10 @@ def write_row(
     out[:] = 0.0
     while a != b:
         if a > b:
-            out[a - 1] += _along(rows, a, p_a, n)
+            out[buffer_at.integer(rows, a, buffer_at.INDEX_V)] += _along(rows, a, p_a, n)
             a = buffer_at.integer(rows, a, buffer_at.PARENT)
         else:
-            out[b - 1] -= _along(rows, b, p_b, n)
+            out[buffer_at.integer(rows, b, buffer_at.INDEX_V)] -= _along(rows, b, p_b, n)
             b = buffer_at.integer(rows, b, buffer_at.PARENT)
 
 

@@ -80,7 +80,7 @@ MEMORY_LAYOUT = Layout(
         'highest': (n,),
         'outcome': (8,),
         # Limits of the arm.
-        'position_margin': (),
+        'position_margin': (n,),
         'effort_limit': (n,),
         'torque_rate_limit': (n,),
         'velocity_limit': (n,),

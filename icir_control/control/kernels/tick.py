@@ -62,16 +62,18 @@ def keep_off_limits(memory: Struct, tick: Struct) -> None:
     critical for its slope 2 k x / m, both ways, but never a pull towards the limit: it takes
     energy from the arm, and never adds to it.
     """
-    margin, q, v, ddq = memory.position_margin, tick.q, tick.v, memory.acceleration
+    margins, q, v, ddq = memory.position_margin, tick.q, tick.v, memory.acceleration
     lower, upper = memory.lower_position_limit, memory.upper_position_limit
-    if margin > 0.0:
-        for i in range(q.shape[0]):
-            above = q[i] - (upper[i] - margin)
-            below = (lower[i] + margin) - q[i]
-            if above > 0.0:
-                ddq[i] -= _repulsion(above, v[i], margin)
-            elif below > 0.0:
-                ddq[i] += _repulsion(below, -v[i], margin)
+    for i in range(q.shape[0]):
+        margin = margins[i]
+        above = q[i] - (upper[i] - margin)
+        below = (lower[i] + margin) - q[i]
+        if margin <= 0.0:
+            continue
+        if above > 0.0:
+            ddq[i] -= _repulsion(above, v[i], margin)
+        elif below > 0.0:
+            ddq[i] += _repulsion(below, -v[i], margin)
 
 
 @part

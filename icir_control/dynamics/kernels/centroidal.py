@@ -14,6 +14,7 @@ from icir_control.dynamics.kernels.composite import (
     place_with_inertia,
 )
 from icir_control.dynamics.kernels.forward import move, place, take_configuration
+from icir_control.dynamics.kernels.mimic import project
 from icir_control.dynamics.kernels.vector import Vector
 
 
@@ -56,29 +57,29 @@ def com_jacobian(buffer: np.ndarray, q: np.ndarray) -> int:
     if not is_configuration(buffer, q):
         return 1
     rows = _collect(buffer, q)
-    nv = rows.shape[0] - 1
-    jacobian = at.matrix_of(buffer, at.H_JCOM, 3, nv)
+    jacobian = at.tree_matrix(buffer, at.H_JCOM, 3)
     share = 1.0 / rows[0, at.COMPOSITE]
     _write_center(buffer, rows)
-    for k in range(1, nv + 1):
+    for k in range(1, rows.shape[0]):
         # m dc/dt is the linear momentum: the linear part of F_k
         linear, _ = composite_momentum(rows, k)
         jacobian[0, k - 1], jacobian[1, k - 1], jacobian[2, k - 1] = vec.scale(share, linear)
+    project(buffer, at.H_JCOM, 3)
     return 0
 
 
 @inlined
 def write_map(buffer: np.ndarray, rows: np.ndarray) -> np.ndarray:
     """Fill the centroidal map, and return it: F_k at the centre of mass, world axes."""
-    nv = rows.shape[0] - 1
-    Ag = at.matrix_of(buffer, at.H_AG, 6, nv)
+    Ag = at.tree_matrix(buffer, at.H_AG, 6)
     c = _write_center(buffer, rows)
-    for k in range(1, nv + 1):
+    for k in range(1, rows.shape[0]):
         linear, angular = composite_momentum(rows, k)
         Ag[0, k - 1], Ag[1, k - 1], Ag[2, k - 1] = linear
         # cX*_o: the moment about c
         Ag[3, k - 1], Ag[4, k - 1], Ag[5, k - 1] = vec.subtract(angular, vec.cross(c, linear))
-    return Ag
+    project(buffer, at.H_AG, 6)
+    return at.matrix_of(buffer, at.H_AG, 6, int(buffer[at.H_NV]))
 
 
 @CheckedKernel
@@ -114,7 +115,7 @@ def kinetic_energy(buffer: np.ndarray, q: np.ndarray, v: np.ndarray) -> int:
     energy = 0.0
     for k in range(1, rows.shape[0]):
         R, p = place(rows, k, coordinates)
-        twist, _ = move(rows, k, v[k - 1])
+        twist, _ = move(rows, k, at.rate_of(rows, k, v))
         energy += 0.5 * sp.dot(twist, sp.momentum(inertia_in_world(rows, k, R, p), twist))
     buffer[at.H_ENERGY] = energy
     return 0

@@ -10,6 +10,7 @@ from icir_control.dynamics.kernels import spatial as sp
 from icir_control.dynamics.kernels import vector as vec
 from icir_control.dynamics.kernels.checked import CheckedKernel, is_configuration
 from icir_control.dynamics.kernels.forward import place, take_configuration
+from icir_control.dynamics.kernels.mimic import project, project_mass_matrix
 from icir_control.dynamics.kernels.vector import Matrix, Vector
 
 
@@ -79,13 +80,14 @@ def gravity_of_row(rows: np.ndarray, k: int, field: Vector) -> float:
 
 
 @inlined
-def _fill_mass_matrix(buffer: np.ndarray, q: np.ndarray) -> np.ndarray:
+def fill_mass_matrix(buffer: np.ndarray, q: np.ndarray) -> np.ndarray:
     """Fill M by the composite-rigid-body algorithm (Featherstone, table 6.2), and return it."""
-    rows, M = place_with_inertia(buffer, q), at.mass_matrix_of(buffer)
+    rows, M = place_with_inertia(buffer, q), at.tree_square(buffer, at.H_M)
     for k in range(rows.shape[0] - 1, 0, -1):
         write_mass_row(rows, k, M)
         add_composite_to_parent(rows, k)
-    return M
+    project_mass_matrix(buffer)
+    return at.mass_matrix_of(buffer)
 
 
 @CheckedKernel
@@ -93,7 +95,7 @@ def mass_matrix(buffer: np.ndarray, q: np.ndarray) -> int:
     """Check q, then fill M."""
     if not is_configuration(buffer, q):
         return 1
-    _fill_mass_matrix(buffer, q)
+    fill_mass_matrix(buffer, q)
     return 0
 
 
@@ -103,70 +105,90 @@ def gravity_torque(buffer: np.ndarray, q: np.ndarray) -> int:
     if not is_configuration(buffer, q):
         return 1
     rows = place_with_inertia(buffer, q)
-    g, field = at.vector_of(buffer, at.H_G), at.gravity_field(buffer)
+    g, field = at.tree_matrix(buffer, at.H_G, 1)[0], at.gravity_field(buffer)
     for k in range(rows.shape[0] - 1, 0, -1):
         g[k - 1] = gravity_of_row(rows, k, field)
         add_composite_to_parent(rows, k)
+    project(buffer, at.H_G, 1)
     return 0
 
 
 @CheckedKernel
 def inverse_mass_matrix(buffer: np.ndarray, q: np.ndarray) -> int:
-    """Fill M and Minv; returns -k if row k has no inertia to move."""
+    """Fill M and Minv; returns -k if v_{k-1} has no inertia to move."""
     if not is_configuration(buffer, q):
         return 1
-    M, rows = _fill_mass_matrix(buffer, q), at.rows_of(buffer)
-    nv = rows.shape[0] - 1
-    L = at.matrix_of(buffer, at.H_FACTOR, nv, nv)
+    M, links = fill_mass_matrix(buffer, q), at.links_of(buffer)
+    L = at.square_of(buffer, at.H_FACTOR)
     L[:] = M
-    wrong = factorize(rows, M, L)
+    wrong = factorize(links, M, L)
     if wrong != 0:
         return wrong
-    invert(rows, L, at.matrix_of(buffer, at.H_MINV, nv, nv))
+    invert(links, L, at.square_of(buffer, at.H_MINV))
     return 0
 
 
 @inlined
-def factorize(rows: np.ndarray, M: np.ndarray, L: np.ndarray) -> int:
+def factorize(links: np.ndarray, M: np.ndarray, L: np.ndarray) -> int:
     """Turn M, which L holds, into L with M = L^T L; return -k if row k has no inertia.
+
+    `links` are those of `layout.links_of`.
 
     The factor keeps the zeros of the tree (Featherstone, table 6.3). The diagonal holds 1 / L_kk,
     since a product takes a fifth of the time of a quotient.
     """
-    for k in range(rows.shape[0] - 1, 0, -1):
+    for k in range(links.shape[0] - 1, 0, -1):
         if not L[k - 1, k - 1] > at.NEGLIGIBLE * M[k - 1, k - 1]:
             return -k
         L[k - 1, k - 1] = 1.0 / sqrt(L[k - 1, k - 1])
-        i = at.integer(rows, k, at.PARENT)
+        i = at.integer(links, k, at.PARENT)
         while i > 0:
             L[k - 1, i - 1] *= L[k - 1, k - 1]
-            i = at.integer(rows, i, at.PARENT)
-        i = at.integer(rows, k, at.PARENT)
+            i = at.integer(links, i, at.PARENT)
+        i = at.integer(links, k, at.PARENT)
         while i > 0:
             j = i
             while j > 0:
                 L[i - 1, j - 1] -= L[k - 1, i - 1] * L[k - 1, j - 1]
-                j = at.integer(rows, j, at.PARENT)
-            i = at.integer(rows, i, at.PARENT)
+                j = at.integer(links, j, at.PARENT)
+            i = at.integer(links, i, at.PARENT)
     return 0
 
 
 @inlined
-def invert(rows: np.ndarray, L: np.ndarray, inverse: np.ndarray) -> None:
+def invert(links: np.ndarray, L: np.ndarray, inverse: np.ndarray) -> None:
     """Write M^-1 = L^-1 L^-T, row by row.
 
     Row c of it solves L x = y with y = L^-T e_c, which is 1 / L_cc at c and 0 behind. What lies
     before c is known by symmetry, so that y is never needed there.
     """
-    n = rows.shape[0]
+    n = links.shape[0]
     for c in range(1, n):
         x = inverse[c - 1]
         for k in range(1, c):
             x[k - 1] = inverse[k - 1, c - 1]
         for k in range(c, n):
             total = L[c - 1, c - 1] if k == c else 0.0
-            j = at.integer(rows, k, at.PARENT)
+            j = at.integer(links, k, at.PARENT)
             while j > 0:
                 total -= L[k - 1, j - 1] * x[j - 1]
-                j = at.integer(rows, j, at.PARENT)
+                j = at.integer(links, j, at.PARENT)
             x[k - 1] = total * L[k - 1, k - 1]
+
+
+@inlined
+def solve(links: np.ndarray, L: np.ndarray, x: np.ndarray) -> None:
+    """Turn x into M^-1 x, of the factor L that `factorize` leaves."""
+    # L^T y = x, from the leaves to the root, then L x = y
+    for k in range(x.size, 0, -1):
+        x[k - 1] *= L[k - 1, k - 1]
+        j = at.integer(links, k, at.PARENT)
+        while j > 0:
+            x[j - 1] -= L[k - 1, j - 1] * x[k - 1]
+            j = at.integer(links, j, at.PARENT)
+    for k in range(1, x.size + 1):
+        j = at.integer(links, k, at.PARENT)
+        while j > 0:
+            x[k - 1] -= L[k - 1, j - 1] * x[j - 1]
+            j = at.integer(links, j, at.PARENT)
+        x[k - 1] *= L[k - 1, k - 1]

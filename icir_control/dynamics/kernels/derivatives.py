@@ -34,6 +34,7 @@ from icir_control.dynamics.kernels.composite import (
 )
 from icir_control.dynamics.kernels.forward import accelerate, move, place, take_configuration
 from icir_control.dynamics.kernels.inverse import add_wrench_to_parent, torque_of_row
+from icir_control.dynamics.kernels.mimic import project, project_mass_matrix, project_square
 from icir_control.dynamics.kernels.vector import Symmetric
 
 Coriolis = tuple[sp.Spatial, Symmetric]
@@ -120,12 +121,6 @@ def _add_to_parent(rows: np.ndarray, work: np.ndarray, k: int) -> None:
 
 
 @inlined
-def _square(buffer: np.ndarray, header: int) -> np.ndarray:
-    nv = int(buffer[at.H_NV])
-    return at.matrix_of(buffer, header, nv, nv)
-
-
-@inlined
 def _prepare(
     buffer: np.ndarray, q: np.ndarray, v: np.ndarray, a: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -140,8 +135,8 @@ def _prepare(
     sp.store(rows, 0, at.ACCELERATION, (vec.scale(-1.0, at.gravity_field(buffer)), vec.ZERO))
     for k in range(1, n):
         R, p = place(rows, k, coordinates)
-        twist, _ = move(rows, k, v[k - 1])
-        acceleration = accelerate(rows, k, a[k - 1])
+        twist, _ = move(rows, k, at.rate_of(rows, k, v))
+        acceleration = accelerate(rows, k, at.rate_of(rows, k, a))
         Y = inertia_in_world(rows, k, R, p)
         f = sp.body_force(Y, twist, acceleration)
         if has_external:
@@ -163,11 +158,11 @@ def _restore(buffer: np.ndarray, rows: np.ndarray) -> None:
 
 
 @inlined
-def _differentiate(buffer: np.ndarray, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> np.ndarray:
-    """Fill tau, M, dtau_dq and dtau_dv, and return the rows."""
+def _differentiate(buffer: np.ndarray, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> None:
+    """Fill tau, M, dtau_dq and dtau_dv."""
     rows, work = _prepare(buffer, q, v, a)
-    M, tau = at.mass_matrix_of(buffer), at.vector_of(buffer, at.H_TAU)
-    dq, dv = _square(buffer, at.H_DTAU_DQ), _square(buffer, at.H_DTAU_DV)
+    M, tau = at.tree_square(buffer, at.H_M), at.tree_matrix(buffer, at.H_TAU, 1)[0]
+    dq, dv = at.tree_square(buffer, at.H_DTAU_DQ), at.tree_square(buffer, at.H_DTAU_DV)
     for i in range(rows.shape[0] - 1, 0, -1):
         tau[i - 1] = torque_of_row(rows, i)
         Y, B = sp.load_inertia(rows, i, at.COMPOSITE), _load_coriolis(work, i)
@@ -192,7 +187,10 @@ def _differentiate(buffer: np.ndarray, q: np.ndarray, v: np.ndarray, a: np.ndarr
         _add_to_parent(rows, work, i)
         add_wrench_to_parent(rows, i)
     _restore(buffer, rows)
-    return rows
+    project_mass_matrix(buffer)
+    project(buffer, at.H_TAU, 1)
+    project_square(buffer, at.H_DTAU_DQ)
+    project_square(buffer, at.H_DTAU_DV)
 
 
 @CheckedKernel
@@ -214,9 +212,9 @@ def _subtract_multiple(x: np.ndarray, factor: float, y: np.ndarray) -> None:
 
 
 @inlined
-def _solve(rows: np.ndarray, L: np.ndarray, B: np.ndarray, X: np.ndarray) -> None:
+def _solve(links: np.ndarray, L: np.ndarray, B: np.ndarray, X: np.ndarray) -> None:
     """Write X = -M^-1 B of the factor L that `factorize` leaves; all columns at a time."""
-    n = rows.shape[0] - 1
+    n = links.shape[0] - 1
     for k in range(n):
         for c in range(n):
             X[k, c] = -B[k, c]
@@ -225,16 +223,16 @@ def _solve(rows: np.ndarray, L: np.ndarray, B: np.ndarray, X: np.ndarray) -> Non
         row, factors = X[k - 1], L[k - 1]
         for c in range(n):
             row[c] *= factors[k - 1]
-        j = at.integer(rows, k, at.PARENT)
+        j = at.integer(links, k, at.PARENT)
         while j > 0:
             _subtract_multiple(X[j - 1], factors[j - 1], row)
-            j = at.integer(rows, j, at.PARENT)
+            j = at.integer(links, j, at.PARENT)
     for k in range(1, n + 1):
         row, factors = X[k - 1], L[k - 1]
-        j = at.integer(rows, k, at.PARENT)
+        j = at.integer(links, k, at.PARENT)
         while j > 0:
             _subtract_multiple(row, factors[j - 1], X[j - 1])
-            j = at.integer(rows, j, at.PARENT)
+            j = at.integer(links, j, at.PARENT)
         for c in range(n):
             row[c] *= factors[k - 1]
 
@@ -245,22 +243,23 @@ def forward_dynamics_derivatives(
 ) -> int:
     """Fill ddq, Minv, ddq_dq and ddq_dv: those of inverse dynamics, times -M^-1.
 
-    Returns -k if row k has no inertia to move.
+    Returns -k if v_{k-1} has no inertia to move.
     """
     if not (is_configuration(buffer, q) and is_velocity(buffer, v) and is_velocity(buffer, tau)):
         return 1
     wrong = fill_accelerations(buffer, q, v, tau)
     if wrong != 0:
         return wrong
-    rows = _differentiate(buffer, q, v, at.vector_of(buffer, at.H_DDQ))
-    M, L = at.mass_matrix_of(buffer), _square(buffer, at.H_FACTOR)
+    _differentiate(buffer, q, v, at.vector_of(buffer, at.H_DDQ))
+    M, links, L = at.mass_matrix_of(buffer), at.links_of(buffer), at.square_of(buffer, at.H_FACTOR)
     L[:] = M
-    wrong = factorize(rows, M, L)
+    wrong = factorize(links, M, L)
     if wrong != 0:
         return wrong
-    invert(rows, L, _square(buffer, at.H_MINV))
-    _solve(rows, L, _square(buffer, at.H_DTAU_DQ), _square(buffer, at.H_DDQ_DQ))
-    _solve(rows, L, _square(buffer, at.H_DTAU_DV), _square(buffer, at.H_DDQ_DV))
+    invert(links, L, at.square_of(buffer, at.H_MINV))
+    by_q, by_v = at.square_of(buffer, at.H_DTAU_DQ), at.square_of(buffer, at.H_DTAU_DV)
+    _solve(links, L, by_q, at.square_of(buffer, at.H_DDQ_DQ))
+    _solve(links, L, by_v, at.square_of(buffer, at.H_DDQ_DV))
     return 0
 
 
@@ -270,7 +269,7 @@ def coriolis_matrix(buffer: np.ndarray, q: np.ndarray, v: np.ndarray) -> int:
     if not (is_configuration(buffer, q) and is_velocity(buffer, v)):
         return 1
     rows, work = _prepare(buffer, q, v, v)
-    C = _square(buffer, at.H_CORIOLIS)
+    C = at.tree_square(buffer, at.H_CORIOLIS)
     for i in range(rows.shape[0] - 1, 0, -1):
         Y, B = sp.load_inertia(rows, i, at.COMPOSITE), _load_coriolis(work, i)
         J = sp.load(rows, i, at.COLUMN)
@@ -285,6 +284,7 @@ def coriolis_matrix(buffer: np.ndarray, q: np.ndarray, v: np.ndarray) -> int:
             j = at.integer(rows, j, at.PARENT)
         _add_to_parent(rows, work, i)
     _restore(buffer, rows)
+    project_square(buffer, at.H_CORIOLIS)
     return 0
 
 
@@ -294,15 +294,14 @@ def centroidal_map_rate(buffer: np.ndarray, q: np.ndarray, v: np.ndarray) -> int
     if not (is_configuration(buffer, q) and is_velocity(buffer, v)):
         return 1
     rows, work = _prepare(buffer, q, v, v)
-    nv = rows.shape[0] - 1
-    for i in range(nv, 0, -1):
+    for i in range(rows.shape[0] - 1, 0, -1):
         _add_to_parent(rows, work, i)
     write_map(buffer, rows)
-    rates = at.matrix_of(buffer, at.H_DAG, 6, nv)
+    rates = at.tree_matrix(buffer, at.H_DAG, 6)
     share = 1.0 / rows[0, at.COMPOSITE]
     c = vec.scale(share, vec.load(rows, 0, at.COMPOSITE + 1))
     c_rate = vec.scale(share, vec.load(work, 0, at.D_MOMENTUM))
-    for i in range(1, nv + 1):
+    for i in range(1, rows.shape[0]):
         Y, B = sp.load_inertia(rows, i, at.COMPOSITE), _load_coriolis(work, i)
         J = sp.load(rows, i, at.COLUMN)
         change = sp.scale(0.5, sp.add(_apply(B, J), _apply_transposed(B, J)))
@@ -313,4 +312,5 @@ def centroidal_map_rate(buffer: np.ndarray, q: np.ndarray, v: np.ndarray) -> int
         rates[0, i - 1], rates[1, i - 1], rates[2, i - 1] = linear
         rates[3, i - 1], rates[4, i - 1], rates[5, i - 1] = angular
     _restore(buffer, rows)
+    project(buffer, at.H_DAG, 6)
     return 0

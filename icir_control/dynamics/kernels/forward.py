@@ -79,13 +79,28 @@ def take_coordinates(buffer: np.ndarray, q: np.ndarray) -> np.ndarray:
     for i in range(q.size):
         values[i] = q[i]
         largest = max(largest, abs(q[i]))
+    if buffer[at.H_MIMICS] != 0.0:
+        largest = max(largest, _take_mimics(buffer, values))
     cos_sin(values, coordinates)
     if largest > LARGEST_ANGLE:
-        for i in range(q.size):
+        for i in range(values.size):
             coordinates[at.COS, i], coordinates[at.SIN, i] = cos(values[i]), sin(values[i])
     if buffer[at.H_HAS_QUATERNIONS] != 0.0:
         _take_quaternions(at.rows_of(buffer), values)
     return coordinates
+
+
+@kernel
+def _take_mimics(buffer: np.ndarray, values: np.ndarray) -> float:
+    """Write the values of joints that mimic others, behind q; return the largest magnitude."""
+    mimics = at.matrix_of(buffer, at.H_MIMIC_TABLE, int(buffer[at.H_MIMICS]), at.C_STRIDE)
+    largest = 0.0
+    for i in range(mimics.shape[0]):
+        value = mimics[i, at.C_MULTIPLIER] * values[at.integer(mimics, i, at.C_FROM)]
+        value += mimics[i, at.C_OFFSET]
+        values[at.integer(mimics, i, at.C_TO)] = value
+        largest = max(largest, abs(value))
+    return largest
 
 
 @inlined
@@ -218,9 +233,9 @@ def _move_all(
     rows, coordinates = take_configuration(buffer, q)
     for k in range(1, rows.shape[0]):
         place(rows, k, coordinates)
-        move(rows, k, v[k - 1])
+        move(rows, k, at.rate_of(rows, k, v))
         if has_a:
-            accelerate(rows, k, a[k - 1])
+            accelerate(rows, k, at.rate_of(rows, k, a))
 
 
 @CheckedKernel

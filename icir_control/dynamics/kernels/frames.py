@@ -80,21 +80,39 @@ def _write_motion(motion: sp.Spatial, out: np.ndarray) -> None:
 
 
 @inlined
-def _write_column(motion: sp.Spatial, column: int, out: np.ndarray) -> None:
-    """Write a motion into a column of a (6, nv) array."""
+def _write_column(
+    rows: np.ndarray, k: int, has_mimics: bool, motion: sp.Spatial, out: np.ndarray
+) -> None:
+    """Write a motion of row k into its column of a (6, nv) array, which is zero before.
+
+    With mimic joints several rows share a column, and add.
+    """
+    column = k - 1
+    if has_mimics:
+        column = at.integer(rows, k, at.INDEX_V)
+        before = (
+            (out[0, column], out[1, column], out[2, column]),
+            (out[3, column], out[4, column], out[5, column]),
+        )
+        motion = sp.add(before, sp.scale(rows[k, at.MULTIPLIER], motion))
     out[0, column], out[1, column], out[2, column] = motion[0]
     out[3, column], out[4, column], out[5, column] = motion[1]
 
 
 @inlined
-def _write_jacobian(rows: np.ndarray, row: int, R: Matrix, p: Vector, out: np.ndarray) -> None:
+def _write_jacobian(
+    buffer: np.ndarray, rows: np.ndarray, row: int, R: Matrix, p: Vector, out: np.ndarray
+) -> None:
     """Write the Jacobian (6, nv) of a point p of the row's body, in axes R: X^-1 J.
 
     Only the columns of what moves the body; the others must be zero already.
     """
+    has_mimics = buffer[at.H_MIMICS] != 0.0
+    if has_mimics:
+        out[:] = 0.0
     k = row
     while k > 0:
-        _write_column(_motion_at(rows, k, at.COLUMN, R, p), k - 1, out)
+        _write_column(rows, k, has_mimics, _motion_at(rows, k, at.COLUMN, R, p), out)
         k = at.integer(rows, k, at.PARENT)
 
 
@@ -122,7 +140,7 @@ def write_frame_terms(
     p = _at_row(rows, row, arm)
     _write_motion(_motion_at(rows, row, at.TWIST, R, p), twist)
     _write_motion(_classical(rows, row, R, p), drift)
-    _write_jacobian(rows, row, R, p, jacobian)
+    _write_jacobian(buffer, rows, row, R, p, jacobian)
 
 
 @kernel
@@ -157,7 +175,7 @@ def placement_terms(
     rows, row, R, arm = place_frame(buffer, frame)
     _write_pose(R, _in_world(rows, row, arm), pose)
     jacobian[:] = 0.0
-    _write_jacobian(rows, row, R, _at_row(rows, row, arm), jacobian)
+    _write_jacobian(buffer, rows, row, R, _at_row(rows, row, arm), jacobian)
 
 
 @inlined
@@ -235,7 +253,7 @@ def frame_jacobian(buffer: np.ndarray, frame: int, reference: int) -> np.ndarray
         raise TypeError('never computed')
     out = fresh_matrix(6, int(buffer[at.H_NV]))
     out[:] = 0.0
-    _write_jacobian(rows, row, R, p, out)
+    _write_jacobian(buffer, rows, row, R, p, out)
     return out
 
 
@@ -246,7 +264,7 @@ def write_frame_jacobian(buffer: np.ndarray, frame: int, reference: int, out: np
         return 1
     rows, row, R, p = _place_axes(buffer, frame, reference)
     out[:] = 0.0
-    _write_jacobian(rows, row, R, p, out)
+    _write_jacobian(buffer, rows, row, R, p, out)
     return 1 if isnan(rows[row, at.POSITION]) else 0
 
 
@@ -267,13 +285,14 @@ def frame_jacobian_rate(buffer: np.ndarray, frame: int, reference: int, out: np.
         return 1
     rows, row, R, p = _place_axes(buffer, frame, reference)
     v_axes = _twist_of_axes(sp.load(rows, row, at.TWIST), reference, p)
+    has_mimics = buffer[at.H_MIMICS] != 0.0
     out[:] = 0.0
     k = row
     while k > 0:
         # d(X^-1 J_k) = X^-1 (v_RATE - v_axes) x J_k
         v = sp.load(rows, at.integer(rows, k, at.RATE), at.TWIST)
         rate = sp.cross_motion(sp.subtract(v, v_axes), sp.load(rows, k, at.COLUMN))
-        _write_column(sp.motion_in(R, p, rate), k - 1, out)
+        _write_column(rows, k, has_mimics, sp.motion_in(R, p, rate), out)
         k = at.integer(rows, k, at.PARENT)
     return 1 if isnan(rows[row, at.TWIST]) else 0
 
@@ -296,6 +315,7 @@ def frame_derivatives(buffer: np.ndarray, frame: int, reference: int, out: np.nd
     rows, row, R, p = _place_axes(buffer, frame, reference)
     v, a = sp.load(rows, row, at.TWIST), sp.load(rows, row, at.ACCELERATION)
     out[:] = 0.0
+    has_mimics = buffer[at.H_MIMICS] != 0.0
     v_by_q, a_by_q = at.block(out, 0, 6, nv), at.block(out, 6 * nv, 6, nv)
     a_by_v, a_by_a = at.block(out, 12 * nv, 6, nv), at.block(out, 18 * nv, 6, nv)
     k = row
@@ -309,9 +329,9 @@ def frame_derivatives(buffer: np.ndarray, frame: int, reference: int, out: np.nd
         turned = sp.add(turned, sp.cross_motion(J, sp.subtract(a, a_c)))
         turned = sp.subtract(turned, sp.cross_motion(axes, a))
         by_q = sp.subtract(moved, sp.cross_motion(axes, v))
-        _write_column(sp.motion_in(R, p, by_q), k - 1, v_by_q)
-        _write_column(sp.motion_in(R, p, turned), k - 1, a_by_q)
-        _write_column(sp.motion_in(R, p, sp.add(rate, moved)), k - 1, a_by_v)
-        _write_column(sp.motion_in(R, p, J), k - 1, a_by_a)
+        _write_column(rows, k, has_mimics, sp.motion_in(R, p, by_q), v_by_q)
+        _write_column(rows, k, has_mimics, sp.motion_in(R, p, turned), a_by_q)
+        _write_column(rows, k, has_mimics, sp.motion_in(R, p, sp.add(rate, moved)), a_by_v)
+        _write_column(rows, k, has_mimics, sp.motion_in(R, p, J), a_by_a)
         k = at.integer(rows, k, at.PARENT)
     return 1 if isnan(rows[row, at.ACCELERATION]) else 0

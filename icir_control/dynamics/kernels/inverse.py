@@ -13,6 +13,7 @@ from icir_control.dynamics.kernels import vector as vec
 from icir_control.dynamics.kernels.checked import CheckedKernel, is_configuration, is_velocity
 from icir_control.dynamics.kernels.composite import clear_world, inertia_in_world
 from icir_control.dynamics.kernels.forward import accelerate, move, place, take_configuration
+from icir_control.dynamics.kernels.mimic import project
 
 
 @inlined
@@ -30,10 +31,14 @@ def add_wrench_to_parent(rows: np.ndarray, k: int) -> None:
 
 
 @inlined
-def _newton_euler(
-    buffer: np.ndarray, q: np.ndarray, v: np.ndarray, a: np.ndarray, has_a: bool, tau: np.ndarray
+def newton_euler(
+    buffer: np.ndarray, q: np.ndarray, v: np.ndarray, a: np.ndarray, has_a: bool, header: int
 ) -> None:
-    """Fill tau, at ddq = 0 unless there is an acceleration (Featherstone, table 5.1)."""
+    """Fill tau, at ddq = 0 unless there is an acceleration (Featherstone, table 5.1).
+
+    `header` says where the place of its block is noted.
+    """
+    tau = at.tree_matrix(buffer, header, 1)[0]
     rows, coordinates = take_configuration(buffer, q)
     clear_world(rows)
     field = at.gravity_field(buffer)
@@ -41,9 +46,9 @@ def _newton_euler(
     has_external = buffer[at.H_HAS_EXTERNAL] != 0.0
     for k in range(1, rows.shape[0]):
         R, p = place(rows, k, coordinates)
-        twist, acceleration = move(rows, k, v[k - 1])
+        twist, acceleration = move(rows, k, at.rate_of(rows, k, v))
         if has_a:
-            acceleration = accelerate(rows, k, a[k - 1])
+            acceleration = accelerate(rows, k, at.rate_of(rows, k, a))
         # A tree at rest in a field moves like one that is pushed by -field.
         # f_k = Y (a - field) + v x* (Y v) - f_external
         acceleration = vec.subtract(acceleration[0], field), acceleration[1]
@@ -54,6 +59,7 @@ def _newton_euler(
     for k in range(rows.shape[0] - 1, 0, -1):
         tau[k - 1] = torque_of_row(rows, k)
         add_wrench_to_parent(rows, k)
+    project(buffer, header, 1)
 
 
 @CheckedKernel
@@ -61,7 +67,7 @@ def nonlinear_effects(buffer: np.ndarray, q: np.ndarray, v: np.ndarray) -> int:
     """Fill nle = C(q, v) v + g(q): the inverse dynamics at ddq = 0."""
     if not (is_configuration(buffer, q) and is_velocity(buffer, v)):
         return 1
-    _newton_euler(buffer, q, v, v, False, at.vector_of(buffer, at.H_NLE))
+    newton_euler(buffer, q, v, v, False, at.H_NLE)
     return 0
 
 
@@ -70,5 +76,5 @@ def inverse_dynamics(buffer: np.ndarray, q: np.ndarray, v: np.ndarray, a: np.nda
     """Fill tau; external forces lie in the buffer."""
     if not (is_configuration(buffer, q) and is_velocity(buffer, v) and is_velocity(buffer, a)):
         return 1
-    _newton_euler(buffer, q, v, a, True, at.vector_of(buffer, at.H_TAU))
+    newton_euler(buffer, q, v, a, True, at.H_TAU)
     return 0

@@ -56,11 +56,16 @@ def converge(
         left: (m, 2) output, way [m] and turn [rad] from the frame to the pose.
     """
     rows, n = at.rows_of(buffer), int(buffer[at.H_NV])
-    coordinate = np.full(n, -1)
-    for i in range(n):
-        motion = at.integer(rows, i + 1, at.MOTION)
-        if motion == at.REVOLUTE or motion == at.PRISMATIC:
-            coordinate[i] = at.integer(rows, i + 1, at.INDEX_Q)
+    coordinate, turns_freely = np.full(n, -1), np.zeros(n, dtype=np.bool_)
+    for k in range(1, rows.shape[0]):
+        i, c = at.integer(rows, k, at.INDEX_V), at.integer(rows, k, at.INDEX_Q)
+        motion = at.integer(rows, k, at.MOTION)
+        if c < target.size and (motion == at.REVOLUTE or motion == at.PRISMATIC):
+            coordinate[i], turns_freely[i] = c, motion == at.REVOLUTE
+    for k in range(1, rows.shape[0]):
+        # After a whole turn of the joint that it mimics, a joint is elsewhere.
+        if at.integer(rows, k, at.INDEX_Q) >= target.size:
+            turns_freely[at.integer(rows, k, at.INDEX_V)] = False
     pose, J, J_free = np.empty((4, 3)), np.empty((6, n)), np.empty((6, n))
     A, y, dq = np.empty((6, 6)), np.empty(6), np.empty(n)
     for m in range(configurations.shape[0]):
@@ -116,7 +121,7 @@ def converge(
         if square < TOLERANCE * TOLERANCE:
             for i in range(n):
                 c = coordinate[i]
-                if at.integer(rows, i + 1, at.MOTION) == at.REVOLUTE:
+                if turns_freely[i]:
                     turns = np.floor((target[c] - q[c]) / TURN + 0.5)
                     turns = max(turns, np.ceil((lower[c] - q[c]) / TURN))
                     turns = min(turns, np.floor((upper[c] - q[c]) / TURN))

@@ -2,8 +2,8 @@
 
     buffer = [ header | rows | frames | results of the whole tree | watched frame ]
 
-**Rows.** Every degree of freedom k = 1..nv has a row of `STRIDE` numbers: what is constant first,
-the results behind. Row 0 is the world. A joint of several degrees of freedom owns several
+**Rows.** Every degree of freedom of every joint has a row of `STRIDE` numbers: what is constant
+first, the results behind. Row 0 is the world. A joint of several degrees of freedom owns several
 consecutive rows; its body hangs on the last one, the rows before it carry no mass. So each
 recursion walks over rows, whatever the joints are:
 
@@ -14,6 +14,13 @@ recursion walks over rows, whatever the joints are:
   cross that column, taken with the rows that `RATE` and `BIAS` name.
 
 The columns PARENT to RATE hold whole numbers, in eight bytes like the floats around them.
+
+**Mimic joints.** A joint that mimics another has a row, and no place in q and v. The rates of the
+rows are G v, with one number in each row of G, and the recursions walk over the whole *tree*, as
+if no joint mimicked another. What they find is projected then: M = G^T M_tree G,
+nle = G^T nle_tree, J = J_tree G. For what is projected there are two blocks, that of the tree
+where the header at `TREE + H_...` says; without mimic joints, where row k = 1..nv is that of
+v_{k-1}, both are the same block, and there is nothing to project.
 
 All results of a row are in world axes; positions, twists and wrenches are taken at the *reference
 point*, which rests in the world: the origin of the first row that can turn. Inertias at a point
@@ -49,7 +56,17 @@ H_WIDTH = 26
 H_REFERENCE_ROWS = 27
 """The reference point is the origin of this row; 0 where it is constant."""
 H_DTAU_DQ, H_DTAU_DV, H_DDQ_DQ, H_DDQ_DV, H_CORIOLIS, H_SLOPES, H_DAG = range(28, 35)
-HEADER = 40
+H_ROWS = 35
+"""How many rows there are, the world's included."""
+H_MIMICS = 36
+"""How many joints mimic others."""
+H_MIMIC_TABLE = 37
+"""The block of those joints (H_MIMICS, C_STRIDE)."""
+H_CHAIN = 38
+"""The block of rows (nv + 1, 1), PARENT alone, of a chain: what mimics makes M dense."""
+TREE = 40
+"""Behind this place of the header, where the blocks of the whole tree begin."""
+HEADER = 80
 VECTOR = 8
 """How many numbers the widest vector registers hold."""
 
@@ -99,7 +116,17 @@ COMPOSITE = 94
 """Inertia of all that lies beyond the row: mass, first moment (3), about the origin (6)."""
 WRENCH = 104
 """Force that all beyond the row asks for (6)."""
+INDEX_V = 110
+"""Which number of v moves the row: a whole number, and a constant, as the next."""
+MULTIPLIER = 111
+"""By how much: 1, but for the row of a joint that mimics another."""
 STRIDE = 112
+
+# -- a joint that mimics another ----------------------------------------------------------------
+C_FROM, C_TO = range(2)
+"""Whole numbers: from which place in the block at H_COORDINATES its value comes, and its own."""
+C_MULTIPLIER, C_OFFSET = 2, 3
+C_STRIDE = 4
 
 # -- coordinates of all joints ------------------------------------------------------------------
 COS, SIN, VALUE = range(3)
@@ -230,8 +257,8 @@ else:
 
 @inlined
 def rows_of(buffer: np.ndarray) -> np.ndarray:
-    """Return the rows as a view, (nv + 1, STRIDE)."""
-    return block(buffer, HEADER, int(buffer[H_NV]) + 1, STRIDE)
+    """Return the rows as a view, (rows, STRIDE)."""
+    return block(buffer, HEADER, int(buffer[H_ROWS]), STRIDE)
 
 
 @inlined
@@ -253,6 +280,40 @@ def vector_of(buffer: np.ndarray, header: int) -> np.ndarray:
 
 
 @inlined
+def tree_matrix(buffer: np.ndarray, header: int, height: int) -> np.ndarray:
+    """Return the tree's own block as a view, with a column for each row but the world's."""
+    return block(buffer, int(buffer[TREE + header]), height, int(buffer[H_ROWS]) - 1)
+
+
+@inlined
+def tree_square(buffer: np.ndarray, header: int) -> np.ndarray:
+    """Return the tree's own block of a matrix of (nv, nv) as a view."""
+    n = int(buffer[H_ROWS]) - 1
+    return block(buffer, int(buffer[TREE + header]), n, n)
+
+
+@inlined
+def square_of(buffer: np.ndarray, header: int) -> np.ndarray:
+    """Return a block (nv, nv) as a view."""
+    nv = int(buffer[H_NV])
+    return matrix_of(buffer, header, nv, nv)
+
+
+@inlined
+def links_of(buffer: np.ndarray) -> np.ndarray:
+    """Return rows whose PARENT tells where M is zero: those of the tree, or of one chain."""
+    if buffer[H_MIMICS] == 0.0:
+        return rows_of(buffer)
+    return matrix_of(buffer, H_CHAIN, int(buffer[H_NV]) + 1, 1)
+
+
+@inlined
+def rate_of(rows: np.ndarray, k: int, v: np.ndarray) -> float:
+    """Return the rate of row k, which is v_{k-1} unless there are mimic joints."""
+    return rows[k, MULTIPLIER] * v[integer(rows, k, INDEX_V)]
+
+
+@inlined
 def gravity_field(buffer: np.ndarray) -> Vector:
     """Return the gravity field in world axes."""
     return buffer[H_GRAVITY], buffer[H_GRAVITY + 1], buffer[H_GRAVITY + 2]
@@ -261,8 +322,7 @@ def gravity_field(buffer: np.ndarray) -> Vector:
 @kernel
 def mass_matrix_of(buffer: np.ndarray) -> np.ndarray:
     """Return M as a view, (nv, nv), symmetric."""
-    nv = int(buffer[H_NV])
-    return matrix_of(buffer, H_M, nv, nv)
+    return square_of(buffer, H_M)
 
 
 @kernel

@@ -38,8 +38,9 @@ def advance(buffer: np.ndarray, q: np.ndarray, v: np.ndarray, out: np.ndarray) -
     turn, rotation = np.empty(4), np.empty((3, 3))
     moved, shift = np.empty((3, 3)), np.empty(3)
     for k in range(1, rows.shape[0]):
-        motion, i, j = at.integer(rows, k, at.MOTION), at.integer(rows, k, at.INDEX_Q), k - 1
-        if motion == at.FOLLOWS:
+        motion, i = at.integer(rows, k, at.MOTION), at.integer(rows, k, at.INDEX_Q)
+        j = at.integer(rows, k, at.INDEX_V)
+        if motion == at.FOLLOWS or i >= q.size:  # that is a joint that mimics another
             continue
         if motion == at.REVOLUTE or motion == at.PRISMATIC:
             out[i] = q[i] + v[j]
@@ -92,19 +93,22 @@ def differenced(buffer: np.ndarray, q0: np.ndarray, q1: np.ndarray, out: np.ndar
     turn, rotation, shift = np.empty(4), np.empty((3, 3)), np.empty(3)
     for k in range(1, rows.shape[0]):
         motion, i = at.integer(rows, k, at.MOTION), at.integer(rows, k, at.INDEX_Q)
+        j = at.integer(rows, k, at.INDEX_V)
+        if i >= q0.size:
+            continue  # mimics another
         if motion == at.REVOLUTE or motion == at.PRISMATIC:
-            out[k - 1] = q1[i] - q0[i]
+            out[j] = q1[i] - q0[i]
         elif motion == at.SPHERICAL:
             _turn_between(q0[i : i + 4], q1[i : i + 4], turn)
-            quaternion_log(turn, out[k - 1 : k + 2])
+            quaternion_log(turn, out[j : j + 3])
         elif motion == at.FLOATING:
             # log6(M0^-1 M1), with the shift R0^T (p1 - p0)
             quaternion_to_rotation(q0[i + 3 : i + 7], rotation)
-            for j in range(3):
-                shift[j] = 0.0
+            for c in range(3):
+                shift[c] = 0.0
                 for axis in range(3):
-                    shift[j] += rotation[axis, j] * (q1[i + axis] - q0[i + axis])
+                    shift[c] += rotation[axis, c] * (q1[i + axis] - q0[i + axis])
             _turn_between(q0[i + 3 : i + 7], q1[i + 3 : i + 7], turn)
             quaternion_to_rotation(turn, rotation)
-            log6(rotation, shift, out[k - 1 : k + 5])
+            log6(rotation, shift, out[j : j + 6])
     return 0

@@ -16,6 +16,7 @@ from icir_control.dynamics.kernels.composite import (
 from icir_control.dynamics.kernels.forward import move, place, take_configuration
 from icir_control.dynamics.kernels.frames import write_frame_terms
 from icir_control.dynamics.kernels.inverse import add_wrench_to_parent, torque_of_row
+from icir_control.dynamics.kernels.mimic import project, project_mass_matrix
 
 
 @kernel
@@ -31,12 +32,13 @@ def terms(buffer: np.ndarray, q: np.ndarray, v: np.ndarray) -> None:
     clear_world(rows)
     for k in range(1, rows.shape[0]):
         R, p = place(rows, k, coordinates)
-        twist, acceleration = move(rows, k, v[k - 1])
+        twist, acceleration = move(rows, k, at.rate_of(rows, k, v))
         Y = inertia_in_world(rows, k, R, p)
         sp.store_inertia(rows, k, at.COMPOSITE, Y)
         sp.store(rows, k, at.WRENCH, sp.body_force(Y, twist, acceleration))
 
-    M, nle, g = at.mass_matrix_of(buffer), at.nle_of(buffer), at.gravity_of(buffer)
+    M = at.tree_square(buffer, at.H_M)
+    nle, g = at.tree_matrix(buffer, at.H_NLE, 1)[0], at.tree_matrix(buffer, at.H_G, 1)[0]
     field = at.gravity_field(buffer)
     for k in range(rows.shape[0] - 1, 0, -1):
         # The wrenches are without gravity; the composite inertias know its share.
@@ -45,10 +47,13 @@ def terms(buffer: np.ndarray, q: np.ndarray, v: np.ndarray) -> None:
         write_mass_row(rows, k, M)
         add_composite_to_parent(rows, k)
         add_wrench_to_parent(rows, k)
+    project_mass_matrix(buffer)
+    project(buffer, at.H_NLE, 1)
+    project(buffer, at.H_G, 1)
 
     watched = int(buffer[at.H_WATCHED])
     if watched >= 0:
-        nv = rows.shape[0] - 1
+        nv = int(buffer[at.H_NV])
         start = int(buffer[at.H_WATCH])
         write_frame_terms(
             buffer,

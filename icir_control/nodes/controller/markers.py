@@ -66,6 +66,7 @@ class Markers:
                 if frame.type is FrameType.BODY and frame.parent == joint
             )
             for joint in range(1, model.njoints)
+            if model.joints[joint].mimic is None
         ]
         self._data = model.create_data()
         self._pairs: CollisionPairs | None = None
@@ -124,14 +125,14 @@ class Markers:
         """Yield a ball at each joint: red at its effort limit, yellow near a position limit."""
         controller = self._controller
         model, q = controller.config.arm.model, controller.position
-        margin = controller.config.values.limits.position_margin
+        margin = controller.config.position_margin
         room = np.minimum(q - model.lower_position_limit, model.upper_position_limit - q)
         for k, (frame, beyond) in enumerate(zip(self._links, controller.saturated, strict=True)):
             ball = self._marker(frame, 'limits', Marker.SPHERE)
             ball.id = k
             ball.scale.x = ball.scale.y = ball.scale.z = self._ball
             ball.color = RED if beyond else YELLOW
-            if not beyond and room[k] >= margin:
+            if not beyond and room[k] >= margin[k]:
                 ball.action = Marker.DELETE
             yield ball
 

@@ -178,7 +178,7 @@ class _Robot:
     def colour(self, shares: Array) -> None:
         """Colour each link by the share that the torque of its joint has of the limit."""
         for i, (mesh, own, joint) in enumerate(self._meshes):
-            own_shares = shares[joint.index_v : joint.index_v + joint.nv]
+            own_shares = shares[joint.index_v : joint.index_v + joint.kind.nv]
             share = np.abs(own_shares).max(initial=0.0)
             shade = round(_SHADES * min(float(share), 1.0))
             if self._shades.get(i, 0) != shade:
