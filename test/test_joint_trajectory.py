@@ -227,6 +227,7 @@ def malformed(draw):
     return points, names, stamp, reason, code
 
 
+@pytest.mark.slow
 def test_200_malformed_ones_are_refused_with_the_standard_code_and_nothing_moves(planner):
     """Those of the action `follow_joint_trajectory`, which is served by the same function."""
     planner.send([(1.5, HOME)])
