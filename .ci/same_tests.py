@@ -24,7 +24,8 @@ def main(file: str, *expected_files: str) -> int:
     found = run_in(file)
     expected = sum(map(run_in, expected_files), Counter())
     missing = expected - found
-    print(f'{found.total()} tests ran in {file}, {expected.total()} in {expected_files}')
+    files = ' and '.join(expected_files)
+    print(f'{found.total()} tests ran in {file}, {expected.total()} in {files}')
     for name, count in sorted(missing.items()):
         print(f'did not run: {name}, {count} of {expected[name]}')
     return int(bool(missing) or not found)

@@ -32,11 +32,16 @@ def test_imports_keep_to_their_layers():
     ('module', 'line'),
     [
         ('spatial', 'import icir_control.dynamics'),
-        ('dynamics', 'import icir_control.simulation'),
-        ('simulation', 'import icir_control.dynamics'),
         ('control', 'import rclpy'),
-        ('nodes', 'import mujoco'),
-        ('control', 'import yourdfpy'),
+        *(
+            pytest.param(*breach, marks=pytest.mark.slow)
+            for breach in (
+                ('dynamics', 'import icir_control.simulation'),
+                ('simulation', 'import icir_control.dynamics'),
+                ('nodes', 'import mujoco'),
+                ('control', 'import yourdfpy'),
+            )
+        ),
     ],
 )
 def test_an_import_that_breaks_a_contract_is_seen(tmp_path, module, line):

@@ -113,6 +113,7 @@ def errors_along_a_sine(hardware, seconds):
     return np.abs(np.reshape(positions, (-1, 6)) - sine(times[good]))
 
 
+@pytest.mark.slow
 def test_positions_of_a_sine_are_followed(hardware):
     """Where commands are late, in wall time, the world's time goes more slowly."""
     for pace in (0.25, 0.1, 0.04, 0.015):

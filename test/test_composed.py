@@ -138,6 +138,7 @@ def test_everything_slow_is_served_while_it_runs(ros_graph):
     np.testing.assert_allclose(session.position, 0.0, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_free_running_answers_in_time(ros_graph):
     parameters = ('lockstep:=false', 'real_time_factor:=1.0')
     session = Session(ros_graph, bridge_parameters=parameters, composed=True)

@@ -132,9 +132,10 @@ def test_a_token_tells_the_steps_of_the_plant(steps):
         assert euler_steps_of(other) is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     'plant',
-    [('plant.integrator:=rk4',), pytest.param(('plant.substeps:=5',), marks=pytest.mark.slow)],
+    [('plant.integrator:=rk4',), ('plant.substeps:=5',)],
     ids=['rk4', 'euler, 5'],
 )
 def test_the_bridge_tells_the_controller(ros_graph, plant):

@@ -30,10 +30,18 @@ WORSE = {'noise': 1.1}
 # The tool is measured as coarsely by both; which is nearer to the line is chance.
 WORSE_AT_TOOL = {'noise': 1.1, 'encoders': 1.1}
 FINER = ('rk4', 'five_substeps', 'implicitfast')
+QUICK = ('heavier', 'friction')
 OFTEN = ('heavier', 'friction', 'rotors_0.05', 'delay_2', 'encoders', *FINER)
 
 
-@pytest.mark.parametrize('name', [*OFTEN, *WORSE])
+@pytest.mark.parametrize(
+    'name',
+    [
+        *QUICK,
+        *WORSE,
+        *(pytest.param(name, marks=pytest.mark.slow) for name in OFTEN if name not in QUICK),
+    ],
+)
 def test_home_is_no_worse_than_the_textbooks(name):
     assert_no_worse('home', Plant(**DEVIATIONS[name]), WORSE.get(name, 1.0))
 

@@ -313,7 +313,11 @@ def test_broken_bytes_on_both_hot_topics_are_counted_and_move_nothing(ros_graph)
 
 
 @pytest.mark.parametrize(
-    'topic', ['joint_states', pytest.param('joint_commands', marks=pytest.mark.long)]
+    'topic',
+    [
+        pytest.param('joint_states', marks=pytest.mark.slow),
+        pytest.param('joint_commands', marks=pytest.mark.long),
+    ],
 )
 def test_a_second_publisher_stops_time_until_it_is_gone(ros_graph, topic):
     session = moving(ros_graph, PACED)

@@ -107,6 +107,7 @@ def test_a_trajectory_is_accepted_followed_and_arrives(planner):
     np.testing.assert_allclose(planner.session.state.position, wanted, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_a_plan_of_moveit_is_followed_and_arrives(planner):
     plan, _ = plans_of_moveit()
     fields = plan.times, plan.positions, plan.velocities, plan.accelerations
@@ -133,6 +134,7 @@ def test_a_mode_aborts_it_and_an_empty_one_stops_it(planner):
     assert 'gravity' in status.message
 
 
+@pytest.mark.slow
 def test_modes_and_targets_say_when_they_have_arrived_or_why_not(planner):
     def select(mode):
         assert planner.observer.call(Trigger, f'controller/modes/{mode}').success
@@ -225,6 +227,7 @@ def malformed(draw):
     return points, names, stamp, reason, code
 
 
+@pytest.mark.slow
 def test_200_malformed_ones_are_refused_with_the_standard_code_and_nothing_moves(planner):
     """Those of the action `follow_joint_trajectory`, which is served by the same function."""
     planner.send([(1.5, HOME)])
