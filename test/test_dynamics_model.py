@@ -389,7 +389,7 @@ def test_the_mobile_manipulator_of_the_slides():
 @pytest.mark.skipif(JIT_DISABLED, reason='is the run without the compiler already')
 def test_all_of_this_holds_without_the_compiler():
     environment = os.environ | {'NUMBA_DISABLE_JIT': '1'}
-    command = [sys.executable, '-m', 'pytest', '-q', '-p', 'no:cacheprovider', __file__]
+    command = [sys.executable, '-m', 'pytest', '-q', '-p', 'no:cacheprovider', '-m', '', __file__]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout
     assert '1 skipped' in done.stdout
