@@ -32,8 +32,13 @@ _HANDLE = (255, 32, 96)  # the first axis of a handle in the scene, as three.js 
 PROGRAMS = {'chromium': ('chromium', 'chromium-browser'), 'chromedriver': ('chromedriver',)}
 
 
+def program(name: str) -> str | None:
+    """Return where one of `PROGRAMS` is; None where there is none."""
+    return next(filter(None, map(shutil.which, PROGRAMS[name])), None)
+
+
 def _program(name: str) -> str:
-    found = next(filter(None, map(shutil.which, PROGRAMS[name])), None)
+    found = program(name)
     if found is None:
         pytest.skip(f'there is no {name}; on Debian: apt install chromium chromium-driver')
     return found

@@ -5,7 +5,7 @@ from icir_control.control.config import ControllerConfig, Mode, find_law
 from icir_control.control.controller import TRAJECTORY, Controller, Event
 from icir_control.control.law import Law, Plan, Start, Tick, compiled
 from icir_control.control.laws import LAWS
-from icir_control.control.readout import TERMS
+from icir_control.control.readout import TERMS, pose_error
 from icir_control.control.waypoints import Waypoints
 from icir_control.parameter import parameter, replaced
 
@@ -26,5 +26,6 @@ __all__ = [
     'compiled',
     'find_law',
     'parameter',
+    'pose_error',
     'replaced',
 ]

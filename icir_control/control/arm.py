@@ -55,6 +55,7 @@ class Arm:
         end_effector_frame: Name of the frame that acts.
         frame: Index of the end-effector frame.
         T_world_base: Placement of the base frame, which does not move.
+        T_base_world: Its inverse.
         clearance: Watches how near its links come to each other; None where nothing is known of
             their shapes.
     """
@@ -96,6 +97,7 @@ class Arm:
                 f'{model.joints[base.parent].name!r}; expected a frame fixed to the world'
             )
         self.T_world_base = base.placement
+        self.T_base_world = base.placement.inverse()
         self._workspace = Workspace(model, self.frame)
         self._inertia = self._greatest_inertia()
         i = int(np.argmin(self._inertia))

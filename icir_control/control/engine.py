@@ -439,16 +439,18 @@ class Engine:
     @property
     def current_pose(self) -> SE3:
         """T_base_tool of the end effector."""
-        return self.arm.T_world_base.inverse() @ self._workspace.placement
+        return self.arm.T_base_world @ self._workspace.placement
 
     @property
     def reference_pose(self) -> SE3:
         """T_base_tool that the end effector should have; what it has, where there is none."""
         if self.memory.path == POSE_PATH:
             T_world_tool = as_placement(self.tick_record.pose_reference)
-        else:
+        elif self.has_joint_reference:
             T_world_tool = self.arm.placement(self.position_reference)
-        return self.arm.T_world_base.inverse() @ T_world_tool
+        else:
+            return self.current_pose
+        return self.arm.T_base_world @ T_world_tool
 
     @property
     def gravity_torque(self) -> NDArray[np.float64]:

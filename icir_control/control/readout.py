@@ -72,9 +72,7 @@ class Readout:
     @property
     def tool_error(self) -> Motion:
         """From the end effector to its reference in base axes [m, rad]; rotation as a vector."""
-        current, reference = self.current_pose, self.reference_pose
-        way = reference.translation - current.translation
-        return Motion(way, log3(reference.rotation @ current.rotation.T))
+        return pose_error(self.current_pose, self.reference_pose)
 
     @property
     def current_pose(self) -> SE3:
@@ -161,3 +159,9 @@ class Readout:
         """Whether the running mode cancels what the observer estimates."""
         memory = self._engine.memory
         return bool(memory.observer_gain > 0.0 and memory.tracks)
+
+
+def pose_error(current: SE3, reference: SE3) -> Motion:
+    """Return the way from a pose to another, both in the same axes [m, rad]; see `tool_error`."""
+    way = reference.translation - current.translation
+    return Motion(way, log3(reference.rotation @ current.rotation.T))

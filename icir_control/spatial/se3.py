@@ -97,7 +97,8 @@ class SE3:
     @property
     def quaternion(self) -> Array:
         """The rotation as a unit quaternion (x, y, z, w), w >= 0; a fresh array."""
-        return so3.quaternion_from_rotation(self._rotation)
+        # A copy: the kernel would compile anew for an array that is read-only.
+        return filled(kernels.rotation_to_quaternion, self._rotation.copy(), 4)
 
     @property
     def rpy(self) -> Array:

@@ -193,4 +193,4 @@ def as_pose(placement: SE3) -> np.ndarray:
 
 def as_placement(pose: np.ndarray) -> SE3:
     """Return the placement of a (4, 3) pose, on memory of its own."""
-    return SE3(pose[:3].copy(), pose[3].copy())
+    return SE3.trusted(pose[:3].copy(), pose[3].copy())

@@ -17,12 +17,13 @@ from rclpy.qos import DurabilityPolicy, QoSProfile
 from rclpy.time import Time
 from std_msgs.msg import Float64, Header, String
 
-from icir_control.control import TERMS, Controller
+from icir_control.control import TERMS, Controller, pose_error
 from icir_control.nodes.transport.endpoints import JointStatePublisher
-from icir_control.spatial import SE3
+from icir_control.spatial import SE3, Motion
 
 PERIOD_NS = 10_000_000  # of simulation time
 WALL_PERIOD = 0.01  # s
+COUNT_PERIOD = 0.1  # s of wall time between two looks for subscriptions
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
 
@@ -51,7 +52,9 @@ class Telemetry:
         self._mode_publisher = node.create_publisher(String, '~/mode', LATCHED)
         self._mode = ''
         self._due_ns = 0
-        self._due_wall = 0.0
+        self._due_wall = self._count_due = 0.0
+        self._current: SE3 | None = None  # T_base_tool in this tick
+        self._reference: SE3 | None = None
         # Each function returns position, velocity and effort, or None where there is nothing.
         of_joints: dict[str, Callable[[], tuple[Any, ...] | None]] = {
             'joint_reference': lambda: (
@@ -73,9 +76,9 @@ class Telemetry:
             name: JointStatePublisher(node, f'~/torque_terms/{name}', names) for name in TERMS
         }
         of_others: list[tuple[type, str, Callable[[Header], object]]] = [
-            (PoseStamped, 'current_pose', lambda h: self._pose(h, controller.current_pose)),
-            (PoseStamped, 'reference_pose', lambda h: self._pose(h, controller.reference_pose)),
-            (TwistStamped, 'tool_error', self._tool_error),
+            (PoseStamped, 'current_pose', lambda h: self._pose(h, self._current_pose)),
+            (PoseStamped, 'reference_pose', lambda h: self._pose(h, self._reference_pose)),
+            (TwistStamped, 'tool_error', self._twist),
             (WrenchStamped, 'estimated_wrench', self._estimated_wrench),
             (
                 Float64,
@@ -84,9 +87,9 @@ class Telemetry:
             ),
             (DiagnosticStatus, 'status', lambda _: self._status()),
             # Without stamps: rqt_plot takes a stamp for wall time.
-            (Point, 'plot/position', lambda _: _point(controller.current_pose)),
-            (Point, 'plot/position_reference', lambda _: _point(controller.reference_pose)),
-            (Vector3, 'plot/position_error', lambda _: _vector(controller.tool_error.linear)),
+            (Point, 'plot/position', lambda _: _point(self._current_pose)),
+            (Point, 'plot/position_reference', lambda _: _point(self._reference_pose)),
+            (Vector3, 'plot/position_error', lambda _: _vector(self._tool_error.linear)),
         ]
         if find_spec('visualization_msgs') is not None:
             from icir_control.nodes.controller.markers import MarkerArray, Markers
@@ -96,6 +99,7 @@ class Telemetry:
         self._others: list[tuple[Any, Callable[[Header], object]]] = [
             (node.create_publisher(kind, f'~/{topic}', 1), make) for kind, topic, make in of_others
         ]
+        self._count()
 
     def restart(self) -> None:
         """Begin anew, because time may have gone back."""
@@ -124,20 +128,46 @@ class Telemetry:
         self._due_ns = stamp_ns - stamp_ns % PERIOD_NS + PERIOD_NS
         # A tick that is a little late does not move the later ones.
         self._due_wall = max(self._due_wall, now - WALL_PERIOD) + WALL_PERIOD
-        for publisher, values in self._joints:
-            if publisher.subscribers and (arrays := values()) is not None:
+        if now >= self._count_due:
+            self._count_due = now + COUNT_PERIOD
+            self._count()
+        self._current = self._reference = None
+        for publisher, values in self._wanted_joints:
+            if (arrays := values()) is not None:
                 publisher.publish(stamp_ns, token, *arrays)
-        wanted = {name: term for name, term in self._terms.items() if term.subscribers}
-        if wanted:
+        if self._wanted_terms:
             terms = self._controller.torque_terms
-            for name, term in wanted.items():
+            for name, term in self._wanted_terms:
                 term.publish(stamp_ns, token, effort=terms[name])
-        header = Header(stamp=Time(nanoseconds=stamp_ns).to_msg())
-        for other, make in self._others:
-            if other.get_subscription_count() > 0:
+        if self._wanted_others:
+            header = Header(stamp=Time(nanoseconds=stamp_ns).to_msg())
+            for other, make in self._wanted_others:
                 other.publish(make(header))
         if self.follow_tool is not None:
             self.follow_tool(now)
+
+    def _count(self) -> None:
+        """Find the topics that have subscriptions: to ask takes as long as to publish little."""
+        self._wanted_joints = [one for one in self._joints if one[0].subscribers]
+        self._wanted_terms = [one for one in self._terms.items() if one[1].subscribers]
+        self._wanted_others = [one for one in self._others if one[0].get_subscription_count() > 0]
+
+    @property
+    def _current_pose(self) -> SE3:
+        """That of the controller, computed once for all topics of a tick."""
+        if self._current is None:
+            self._current = self._controller.current_pose
+        return self._current
+
+    @property
+    def _reference_pose(self) -> SE3:
+        if self._reference is None:
+            self._reference = self._controller.reference_pose
+        return self._reference
+
+    @property
+    def _tool_error(self) -> Motion:
+        return pose_error(self._current_pose, self._reference_pose)
 
     def _pose(self, header: Header, placement: SE3) -> PoseStamped:
         header.frame_id = self._prefix + self._arm.base_frame
@@ -147,9 +177,9 @@ class Telemetry:
         orientation.x, orientation.y, orientation.z, orientation.w = placement.quaternion.tolist()
         return message
 
-    def _tool_error(self, header: Header) -> TwistStamped:
+    def _twist(self, header: Header) -> TwistStamped:
         header.frame_id = self._prefix + self._arm.base_frame
-        error = self._controller.tool_error
+        error = self._tool_error
         message = TwistStamped(header=header)
         message.twist.linear = _vector(error.linear)
         message.twist.angular = _vector(error.angular)

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 import viser
-from geometry_msgs.msg import PoseStamped, TwistStamped
+from geometry_msgs.msg import PoseStamped
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
@@ -50,7 +50,6 @@ class Inputs:
         self.mode = ''
         self.reference = Newest(node, JointState, 'controller/joint_reference')
         self.joint_error = Newest(node, JointState, 'controller/tracking_error')
-        self.tool_error = Newest(node, TwistStamped, 'controller/tool_error')
         self.pose = Newest(node, PoseStamped, 'controller/reference_pose')
 
     def take_mode(self, message: String) -> None:
@@ -149,6 +148,7 @@ class Page:
             remotes = [one for one in (controller, bridge) if one.values]
             self._parameters = ParametersTab(gui, remotes, later, self.controls.say)
         self._error = np.full(robot.model.nv, np.nan)
+        self._distance = np.nan
         self._run = ''
         self._pace_from = time.monotonic(), 0.0
         self._pace = 0.0
@@ -170,16 +170,19 @@ class Page:
         torque = self._numbers(reference, reference.effort)
         limit = self._model.effort_limit
         shares = np.where(limit > 0.0, torque / np.maximum(limit, 1e-9), 0.0)
-        pose = inputs.pose.message()
+        message = inputs.pose.message()
+        pose = message and _placement(message)
         self._scene.show(q, shares)
-        self._scene.show_reference(q, position, pose and _placement(pose))
+        self._scene.show_reference(q, position, pose)
+        if pose and message.header.stamp == reference.header.stamp:
+            self._distance = self._scene.distance_to(pose)
         velocity = self._numbers(reference, reference.velocity)
         if reference.header.frame_id != self._run:  # the simulation has started anew, or was reset
             self._run = reference.header.frame_id
             self._touch.let_go()
-        self._touch.update(inputs.mode, pose, position, velocity)
+        self._touch.update(inputs.mode, message, position, velocity)
         pace = np.array([self._pace, self._age()])
-        self._plots.update(self._error, _distance(inputs.tool_error), shares, pace)
+        self._plots.update(self._error, np.array([self._distance]), shares, pace)
 
     def close(self) -> None:
         """Let go of the arm."""
@@ -201,15 +204,6 @@ class Page:
         if elapsed >= _PACE_SPAN:
             self._pace = (simulated - self._pace_from[1]) / elapsed if self._pace_from[1] else 0.0
             self._pace_from = now, simulated
-
-
-def _distance(tool_error: Newest) -> Array:
-    """Return how far the tool is from its reference (1,) [m]; NaN where nobody says."""
-    message = tool_error.message()
-    if message is None:
-        return np.array([np.nan])
-    way = message.twist.linear
-    return np.array([np.linalg.norm([way.x, way.y, way.z])])
 
 
 def _placement(message: PoseStamped) -> SE3:

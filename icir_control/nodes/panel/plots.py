@@ -13,7 +13,7 @@ from icir_control.spatial.arrays import Array
 SPAN = 10.0
 """How long a value stays on a plot [s of wall time]."""
 
-_PERIOD = 0.2  # s between two updates of the plots
+_PERIOD = 0.5  # s between two updates: without a graphics card a browser draws slowly
 _TITLE_PERIOD = 1.0  # s, for a number that can be read
 _LEAST = 1e-12  # on a logarithmic scale
 _COLOURS = ('#1f77b4', '#ff7f0e', '#2ca02c', '#d62728', '#9467bd', '#8c564b', '#17becf')

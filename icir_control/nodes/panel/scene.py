@@ -18,6 +18,7 @@ BASE = '/base'
 _GHOST, _GHOST_OPACITY = (0.1, 0.75, 0.3), 0.4
 _HOT = np.array([0.95, 0.1, 0.05])  # of a joint whose torque is at its limit
 _SHADES = 10  # a colour changes in so many steps
+_VISIBLE = 1e-4  # m, or rad: a link that has moved less is not drawn anew, which costs a picture
 _TRAIL, _TRAIL_STEP = 300, 2e-3  # lines; m from one to the next
 _METRES_PER_NEWTON = 0.01
 _FIELD_OF_VIEW = np.radians(45.0)
@@ -83,6 +84,11 @@ class Scene:
     def placement(self, frame: str) -> SE3:
         """Return where a frame is in the world at the configuration that is shown."""
         return frame_placement(self._model, self._data, frame)
+
+    def distance_to(self, T_base_tool: SE3) -> float:
+        """Return how far the tool is from a placement [m] at the configuration that is shown."""
+        way = (self.T_world_base @ T_base_tool).translation
+        return float(np.linalg.norm(way - self.placement(self._tool).translation))
 
     def show(self, position: Array, shares: Array) -> None:
         """Draw the arm.
@@ -167,13 +173,18 @@ class _Robot:
             joint = model.joints[model.frames[links[shape.link]].parent]
             self._meshes.append((mesh, np.array(shape.colour), joint))
         self._shades: dict[int, int] = {}
+        self._drawn: dict[int, Array] = {}
         self.place(model.neutral())
 
     def place(self, position: Array) -> None:
         """Move all links to a configuration."""
         forward_kinematics(self._model, self._data, position)
         for link, node in self._frames.items():
-            node.wxyz, node.position = _pose(frame_placement(self._model, self._data, link))
+            wxyz, place = _pose(frame_placement(self._model, self._data, link))
+            pose = np.concatenate([wxyz, place])
+            if link not in self._drawn or np.abs(pose - self._drawn[link]).max() > _VISIBLE:
+                self._drawn[link] = pose
+                node.wxyz, node.position = wxyz, place
 
     def colour(self, shares: Array) -> None:
         """Colour each link by the share that the torque of its joint has of the limit."""
