@@ -186,6 +186,8 @@ def open_page() -> Iterator[Browser]:
             page.open(found.group(1))
             page.wait_for('Run')
             page.press('Plots')
+            # As root, Chromium gives the process of a new page its usual priority.
+            give_way(page.driver.service.process.pid)
             yield page
     finally:
         panel.terminate()

@@ -21,6 +21,7 @@ from icir_control.nodes.bridge.wrench import WrenchInput
 from icir_control.nodes.parameters import Parameters
 from icir_control.nodes.process.graph import Publishers
 from icir_control.nodes.process.run import gc_off, join_graph
+from icir_control.nodes.process.scheduling import shorten_slices
 from icir_control.nodes.process.stop_request import StopRequest
 from icir_control.nodes.transport.endpoints import JointStatePublisher, JointStateSubscription
 from icir_control.nodes.transport.waiter import Waiter
@@ -124,6 +125,7 @@ class MujocoBridge:
         """Run until asked to stop; see `NodeProcess`."""
         self._log_configuration()
         stop.defer()
+        shorten_slices()
         with gc_off():
             self._loop.open_run()
             while not stop:

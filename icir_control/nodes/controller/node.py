@@ -23,6 +23,7 @@ from icir_control.nodes.controller.telemetry import Telemetry
 from icir_control.nodes.home import with_targets
 from icir_control.nodes.parameters import Parameters
 from icir_control.nodes.process.run import gc_off, join_graph
+from icir_control.nodes.process.scheduling import shorten_slices
 from icir_control.nodes.process.stop_request import StopRequest
 from icir_control.nodes.robot import LoadedRobot
 from icir_control.nodes.run_token import euler_steps_of
@@ -119,6 +120,7 @@ class ControllerNode:
         """Answer states until asked to stop; see `NodeProcess`."""
         stop.defer()
         self.log_ready()
+        shorten_slices()
         with gc_off():  # the monitor collects once a second
             awake = time.monotonic()
             while not stop:
