@@ -74,6 +74,13 @@ with Robot.connect(timeout=60.0) as robot:
         robot.parameters.observer.gain = -1.0
     except ConfigurationError as error:
         assert 'observer.gain' in str(error)
+    changes = {'speed_scale': 0.5, 'observer.gain': -1.0}
+    try:
+        with robot.parameters.changed(changes):
+            pass
+    except ConfigurationError as error:
+        assert 'observer.gain' in str(error)
+    assert robot.parameters.speed_scale == 1.0
     for refused in (robot.step, lambda: robot.law(lambda tick: tick.q)):
         try:
             refused()

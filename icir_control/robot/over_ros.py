@@ -17,7 +17,7 @@ from rcl_interfaces.srv import (
     DescribeParameters,
     GetParameters,
     ListParameters,
-    SetParameters,
+    SetParametersAtomically,
 )
 from rclpy.duration import Duration
 from rclpy.executors import SingleThreadedExecutor
@@ -331,14 +331,15 @@ class OverRos:
             time.sleep(0.1)
 
     def _set(self, node: str, changes: Mapping[str, Any]) -> None:
+        """Change parameters of a node, all or none."""
         parameters = [
             Parameter(name, value=np.asarray(value).tolist()).to_parameter_msg()
             for name, value in changes.items()
         ]
-        answer = self._call(SetParameters, f'{node}/set_parameters', parameters=parameters)
-        for result in answer.results:
-            if not result.successful:
-                raise ConfigurationError(result.reason)
+        service = f'{node}/set_parameters_atomically'
+        result = self._call(SetParametersAtomically, service, parameters=parameters).result
+        if not result.successful:
+            raise ConfigurationError(result.reason)
 
     # --- Inside
 
