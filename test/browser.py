@@ -139,7 +139,9 @@ class Browser:
 
         def is_held() -> bool:
             rows, columns = np.nonzero((np.abs(self.picture() - _HANDLE) < 50).all(axis=-1))
-            centre = np.array([columns.mean(), rows.mean()])  # fails where there are none
+            if not len(rows):  # not drawn yet
+                return False
+            centre = np.array([columns.mean(), rows.mean()])
             spread = np.cov(columns, rows) + np.eye(2)
             nearest = np.hypot(columns - centre[0], rows - centre[1]).argmin()
             scale = 1.0 / self.driver.execute_script('return devicePixelRatio')
