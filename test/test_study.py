@@ -162,6 +162,14 @@ def test_a_task_of_several_runs_gives_the_row_of_each(tmp_path):
 
 
 @pytest.mark.long
+@pytest.mark.timeout(300)
+def test_workers_go_on_where_the_machine_has_little_memory(tmp_path, monkeypatch):
+    memory = pytest.importorskip('distributed.worker_memory')
+    monkeypatch.setattr(memory.system, 'MEMORY_LIMIT', 2**28)  # a share is less than is loaded
+    assert collect(study_of(tmp_path), tmp_path / 'table.csv', workers=2).count(b',arrived,') == 10
+
+
+@pytest.mark.long
 def test_the_table_does_not_depend_on_the_workers(tmp_path, start_cluster):
     study = study_of(tmp_path)
     one = collect(study, tmp_path / 'one.csv', workers=1)

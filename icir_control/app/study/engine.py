@@ -186,6 +186,7 @@ def cluster(workers: int | None, scheduler: str) -> Iterator[Any]:
             LocalCluster(
                 n_workers=workers or len(os.sched_getaffinity(0)),
                 threads_per_worker=1,
+                memory_limit=0,  # a worker stores nothing; beyond a limit it would stand still
                 dashboard_address=':0',  # 8787 may be another study's
                 silence_logs=logging.ERROR,
             ) as local,
