@@ -1,10 +1,11 @@
 """A recording made in one process: the controller on the simulated arm, messages to a file."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 from geometry_msgs.msg import PoseStamped
+from rcl_interfaces.msg import Parameter, ParameterEvent, ParameterType, ParameterValue
 from rclpy.time import Time
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
@@ -16,6 +17,7 @@ from icir_control.app.recording.topics import (
     JOINT_REFERENCE,
     LATCHED,
     MODE,
+    PARAMETERS,
     REFERENCE_POSE,
     STATES,
     TOPICS,
@@ -44,6 +46,8 @@ def write_run(
     joint_offset: float = 0.0,
     tool_offset: float = 0.0,
     states: bool = True,
+    urdf: str = '',
+    parameters: Mapping[str, str] | None = None,
 ) -> list[np.ndarray]:
     """Run each mode for some steps, record it, and return position and velocity of each step.
 
@@ -54,6 +58,8 @@ def write_run(
         joint_offset: Of the first joint's recorded reference from what it was [rad].
         tool_offset: Of the tool's recorded reference in z from what it was [m].
         states: Whether the file has states.
+        urdf: The recorded description; by default the robot's.
+        parameters: Strings that are recorded as the controller's.
     """
     start = np.zeros(6 if robot == 'gen3_6dof' else 7)
     loop = ClosedLoop(robot, start=start)
@@ -61,8 +67,13 @@ def write_run(
     for topic, kind in {**TOPICS, **LATCHED}.items():
         if topic != STATES or states:
             file.open_topic(topic if topic.startswith('/') else f'/{topic}', kind)
-    urdf = (share_directory() / 'urdf' / f'{robot}.urdf').read_text()
+    urdf = urdf or (share_directory() / 'urdf' / f'{robot}.urdf').read_text()
     file.write_message(f'/{DESCRIPTION}', String(data=urdf))
+    event = ParameterEvent(node='/controller')
+    for name, value in (parameters or {}).items():
+        text = ParameterValue(type=ParameterType.PARAMETER_STRING, string_value=value)
+        event.new_parameters.append(Parameter(name=name, value=text))
+    file.write_message(PARAMETERS, event)
     names = list(loop.model.joint_names)
     rows = []
     for mode, steps in modes:

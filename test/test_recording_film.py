@@ -1,6 +1,7 @@
 """A film shows the recorded poses: its frames beside pictures by MuJoCo's own renderer."""
 
 import os
+import re
 import subprocess
 import sys
 
@@ -8,6 +9,10 @@ import numpy as np
 import pytest
 from recorded_run import write_run
 from ros_processes import ICIR_CONTROL
+
+from icir_control.app.recording.film import world_of
+from icir_control.app.recording.reader import Recording
+from icir_control.share import share_directory
 
 SIZE = (800, 600)
 RATE = 15
@@ -17,12 +22,19 @@ RENDER = """
 import sys, mujoco, numpy as np
 from icir_control.share import share_directory
 from icir_control.simulation import World
+from icir_control.simulation.drawing import framing, visible_corners
 names = [f'joint_{i}' for i in range(1, 7)]
 urdf = (share_directory() / 'urdf' / 'gen3_6dof.urdf').read_text()
 model = World(urdf, joint_names=names, end_effector_frame='end_effector_link').model
 model.vis.global_.offwidth, model.vis.global_.offheight = 800, 600
 data, camera, pictures = mujoco.MjData(model), mujoco.MjvCamera(), []
 mujoco.mjv_defaultFreeCamera(model, camera)
+points = []
+for q in np.load(sys.argv[3]):
+    data.qpos[:] = q
+    mujoco.mj_forward(model, data)
+    points.append(visible_corners(model, data))
+camera.lookat[:], camera.distance = framing(model, np.concatenate(points), 800 / 600)
 renderer = mujoco.Renderer(model, 600, 800)
 for q in np.load(sys.argv[1]):
     data.qpos[:] = q
@@ -63,9 +75,11 @@ def test_frames_show_the_recorded_pose_and_the_ghost_stands_apart(tmp_path):
     assert abs(len(frames) - RATE * len(rows) * 1e-3) <= 1
 
     moments = [0, 4, 7]
-    poses, pictures = tmp_path / 'poses.npy', tmp_path / 'pictures.npy'
-    np.save(poses, [rows[round(moment / RATE * 1e3)][0] for moment in moments])
-    command = [sys.executable, '-c', RENDER, poses, pictures]
+    poses, pictures, way = (tmp_path / f'{name}.npy' for name in ('poses', 'pictures', 'way'))
+    at = [rows[min(round(i / RATE * 1e3), len(rows) - 1)][0] for i in range(len(frames))]
+    np.save(poses, [at[moment] for moment in moments])
+    np.save(way, at)
+    command = [sys.executable, '-c', RENDER, poses, pictures, way]
     subprocess.run(command, check=True, env={**os.environ, 'MUJOCO_GL': 'egl'})
     shown = frames[moments].astype(float)[:, 100:]  # below the caption
     expected = np.load(pictures).astype(float)[:, 100:]
@@ -91,4 +105,42 @@ def test_bad_input_is_one_sentence(tmp_path):
     lost = film_of(tmp_path / 'run.mcap', tmp_path / 'nowhere' / 'film.mp4')
     assert lost.returncode == 2
     assert 'film.mp4 cannot be written to' in lost.stderr
-    assert 'Traceback' not in refused.stderr + lost.stderr
+    nameless = film_of(tmp_path / 'run.mcap', tmp_path / 'film.txt')
+    assert nameless.returncode == 2
+    assert 'expected one that ends in .mp4, .mkv, .mov, .avi, .webp' in nameless.stderr
+    folder = subprocess.run([*ICIR_CONTROL, 'film', '.'], capture_output=True, text=True)
+    assert folder.returncode == 2
+    assert '. cannot be read: Is a directory' in folder.stderr
+    environment = os.environ | {'MUJOCO_GL': 'nonsense'}
+    command = [*ICIR_CONTROL, 'film', str(tmp_path / 'run.mcap')]
+    blind = subprocess.run(command, capture_output=True, text=True, env=environment)
+    assert blind.returncode == 2
+    assert 'MuJoCo does not start with MUJOCO_GL=nonsense' in blind.stderr
+    for done in (refused, lost, nameless, folder, blind):
+        assert 'Traceback' not in done.stderr
+
+
+@pytest.mark.slow
+def test_meshes_that_lie_above_the_urdf_are_in_the_film(tmp_path):
+    """A recording holds the URDF's text; its meshes are found from where the file is."""
+    package = tmp_path / 'some_arm_description'
+    (package / 'urdf').mkdir(parents=True)
+    (package / 'meshes').mkdir()
+    trimesh = pytest.importorskip('trimesh')
+    trimesh.creation.box((0.1, 0.1, 0.4)).export(package / 'meshes' / 'rod.stl')
+    shape = '<geometry><mesh filename="package://some_arm_description/meshes/rod.stl"/></geometry>'
+    source = (share_directory() / 'urdf' / 'gen3_6dof.urdf').read_text()
+    urdf, count = re.subn(r'<geometry>.*?</geometry>', shape, source, count=1, flags=re.DOTALL)
+    assert count == 1
+    (package / 'urdf' / 'arm.urdf').write_text(urdf)
+    where = {'model': str(package / 'urdf' / 'arm.urdf')}
+    recording = recorded(tmp_path / 'run.mcap', urdf, where)
+    assert world_of(recording).model.nmesh == 1
+    # Another file of that name has other meshes, if any.
+    (package / 'urdf' / 'arm.urdf').write_text(source)
+    assert world_of(recording).left_out
+
+
+def recorded(path, urdf, parameters):
+    write_run(path, (('gravity', 5),), urdf=urdf, parameters=parameters)
+    return Recording(path)

@@ -17,6 +17,7 @@ from simulation_worlds import (
 )
 
 from icir_control.simulation import World
+from icir_control.simulation.drawing import framing, visible_corners
 
 BALL = '<{0}><geometry><sphere radius="{1}"/></geometry></{0}>'
 
@@ -361,10 +362,66 @@ def test_textures_are_ignored(tmp_path):
     assert len(geoms_of(world, 'arm')) == 1
 
 
-def test_the_camera_of_the_window_sees_the_robot():
-    world = gen3()
-    camera = mujoco.MjvCamera()
+def in_picture(world, camera, points):
+    """Return where points are in a picture of 4:3, its edges at -1 and 1, as MuJoCo draws it."""
+    scene = mujoco.MjvScene(world.model, 1000)
+    every, nothing = mujoco.mjtCatBit.mjCAT_ALL, mujoco.MjvPerturb()
+    options = mujoco.MjvOption()
+    mujoco.mjv_updateScene(world.model, world.data, options, nothing, camera, every, scene)
+    eye = scene.camera[0]  # the left one, a little beside the middle
+    forward, up = np.array(eye.forward), np.array(eye.up)
+    way = points - 0.5 * (scene.camera[0].pos + scene.camera[1].pos)
+    half = (eye.frustum_top - eye.frustum_bottom) / 2.0 / eye.frustum_near
+    depth = way @ forward
+    assert (depth > eye.frustum_near).all()
+    return np.column_stack([way @ np.cross(forward, up) / (4.0 / 3.0), way @ up]) / (
+        half * depth[:, None]
+    )
+
+
+@pytest.mark.parametrize('make', [gen3, double_pendulum])
+def test_the_window_shows_all_that_the_robot_can_reach(make):
+    world, camera, rng, points = make(), mujoco.MjvCamera(), np.random.default_rng(1), []
     mujoco.mjv_defaultFreeCamera(world.model, camera)
-    assert np.linalg.norm(camera.lookat - [0, 0, 0.59]) < 0.1
-    assert 1.5 < camera.distance < 2.5
+    for _ in range(500):
+        limited = world.model.jnt_limited.astype(bool)[:, None]
+        world.data.qpos[:] = rng.uniform(*np.where(limited, world.model.jnt_range, [-3, 3]).T)
+        mujoco.mj_kinematics(world.model, world.data)
+        points.append(world.data.xpos[world.data.xpos[:, 2] > 0.0])
+    shown = np.abs(in_picture(world, camera, np.concatenate(points)))
+    assert shown.max() < 1.0
+    assert shown.max() > 0.7
     assert camera.elevation == pytest.approx(-18)
+
+
+def test_a_camera_looks_at_a_motion_no_farther_than_it_must():
+    world, camera = gen3(), mujoco.MjvCamera()
+    mujoco.mjv_defaultFreeCamera(world.model, camera)
+    points = []
+    for angle in np.linspace(0.3, 1.2, 10):
+        world.data.qpos[:] = [0.5 * angle, angle, -angle, 0, angle, 0]
+        mujoco.mj_kinematics(world.model, world.data)
+        points.append(visible_corners(world.model, world.data))
+    corners = np.concatenate(points)
+    camera.lookat[:], camera.distance = framing(world.model, corners, 4.0 / 3.0)
+    shown = np.abs(in_picture(world, camera, corners))
+    assert shown.max() == pytest.approx(0.9, abs=0.01)
+
+
+def test_an_inertia_larger_than_its_link_is_drawn_as_large_as_the_robot_allows():
+    """The wrists of a well-known URDF of a UR5 have moments of spheres of half a metre."""
+    world = World(
+        robot(
+            link('upper', mass=8.0, com='0 0 0.28', inertia=(0.22, 0.22, 0.015)),
+            link('wrist', mass=1.2, inertia=(0.11, 0.11, 0.11)),
+            joint('one', 'continuous', 'base', 'upper', '0 0 0.1', '0 1 0'),
+            joint('two', 'continuous', 'upper', 'wrist', '0 0 0.6', '0 1 0'),
+        ),
+        joint_names=('one', 'two'),
+        end_effector_frame='wrist',
+    )
+    (upper,), (wrist,) = geoms_of(world, 'upper'), geoms_of(world, 'wrist')
+    assert world.model.geom_size[wrist] == pytest.approx([0.06] * 3)
+    moments = np.array([0.22, 0.22, 0.015])
+    uniform = np.sqrt(2.5 * (moments.sum() - 2.0 * moments) / 8.0)
+    assert np.sort(world.model.geom_size[upper]) == pytest.approx(np.sort(uniform))

@@ -206,7 +206,7 @@ def report_command(
     """Write a recording's metrics, plots and parameters as one page that needs no network."""
     from icir_control.app.recording import report_on
 
-    output = output or file.with_suffix('.html')
+    output = output or Path(f'{file.parent / file.stem}.html')
     for written in report_on(file, output, against=against, csv=csv, npz=npz):
         typer.echo(written)
 
@@ -227,7 +227,7 @@ def film_command(
     """Draw a recording as a film, with the reference as a ghost; needs no display."""
     from icir_control.app.recording import film_of
 
-    output = output or file.with_suffix('.mp4')
+    output = output or Path(f'{file.parent / file.stem}.mp4')
     film_of(file, output)
     typer.echo(output)
 

@@ -1,6 +1,7 @@
 """The robot of a node: its URDF, and which of its joints make up the arm that is controlled."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -163,6 +164,22 @@ def robot_options(given: Mapping[str, Any], held: Mapping[str, float]) -> dict[s
         'package_dirs': given.get(PACKAGE_DIRS.name) or (),
         'repair': bool(given.get(REPAIR.name)),
     }
+
+
+def source_of(description: str, given: Mapping[str, Any]) -> str | Path:
+    """Return the file that a description was read from, if it is here; else the description.
+
+    Meshes are named relative to the file, or lie in a package above it.
+
+    Args:
+        description: The URDF.
+        given: A node's parameters by name.
+    """
+    with suppress(ConfigurationError, OSError, UnicodeDecodeError):
+        path = find_model_file(given.get(MODEL.name) or '', given.get(PACKAGE_DIRS.name) or ())
+        if path.read_text(encoding='utf-8') == description:
+            return path
+    return description
 
 
 def positions_of(entries: Sequence[str]) -> dict[str, float]:

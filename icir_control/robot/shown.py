@@ -107,6 +107,7 @@ def picture(world: World, q: Array) -> bytes:
 
     camera = Camera(world, *_SIZE)
     try:
+        camera.look_at(q[None])
         pixels = camera.picture(q)
         file = BytesIO()
         imsave(file, np.ascontiguousarray(pixels), format='png')

@@ -12,12 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from icir_control.errors import SimulationError
-from icir_control.simulation.drawing import add_force, add_ghost
+from icir_control.simulation.drawing import add_force, add_ghost, framing, visible_corners
 from icir_control.simulation.world import World
 
 BACKENDS = ('egl', 'osmesa')
 _APART = 2e-3  # rad or m, from which a ghost can be seen
 _MOST_SHAPES = 20_000
+_MOST_LOOKED_AT = 100
 
 
 class Camera:
@@ -51,6 +52,22 @@ class Camera:
         mujoco.mjv_defaultFreeCamera(self._model, self._view)
         self._rectangle = mujoco.MjrRect(0, 0, width, height)
         self._pixels = np.empty((height, width, 3), np.uint8)
+
+    def look_at(self, positions: NDArray[np.float64]) -> None:
+        """Move the camera so that it sees the robot at all of some joint positions.
+
+        Args:
+            positions: (n, nv) [rad or m].
+        """
+        step = -(-len(positions) // _MOST_LOOKED_AT)
+        corners = []
+        for position in positions[::step]:
+            self._place(self._data, position)
+            corners.append(visible_corners(self._model, self._data))
+        aspect = self._rectangle.width / self._rectangle.height
+        self._view.lookat[:], self._view.distance = framing(
+            self._model, np.concatenate(corners), aspect
+        )
 
     def picture(
         self,

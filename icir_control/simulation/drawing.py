@@ -1,5 +1,7 @@
 """What is drawn beside a robot: a ghost of where it should be, the trail of its tool, forces."""
 
+import itertools
+
 import mujoco
 import numpy as np
 from numpy.typing import NDArray
@@ -7,6 +9,11 @@ from numpy.typing import NDArray
 TRAIL_STEP = 2e-3
 """Between two points of a trail [m]."""
 
+HIDDEN_GROUP = 3
+"""Of the shapes that MuJoCo's viewers do not show: 0 to 2 are seen."""
+
+_CORNERS = np.array(list(itertools.product((-1.0, 1.0), repeat=3)))
+_FILLED = 0.9  # of a picture's width or height, at most
 _GHOST = np.array([0.1, 0.75, 0.3, 0.35], np.float32)
 _FORCE = np.array([0.9, 0.2, 0.1, 1.0], np.float32)
 _TRAIL = np.array([0.95, 0.6, 0.1, 1.0], np.float32)
@@ -14,6 +21,45 @@ _METRES_PER_NEWTON = 0.02
 _WIDTH_OF_ARROW = 0.01  # m
 _WIDTH_OF_TRAIL = 3.0  # pixels
 _LINES = 300
+
+
+def visible_corners(model: mujoco.MjModel, data: mujoco.MjData) -> NDArray[np.float64]:
+    """Return the corners of the boxes around all visible shapes of a robot: (n, 3) [m].
+
+    Args:
+        model: The robot.
+        data: Where it is, with its poses computed.
+    """
+    seen = (model.geom_group < HIDDEN_GROUP) & (model.geom_type != mujoco.mjtGeom.mjGEOM_PLANE)
+    middle, half = model.geom_aabb[seen, None, :3], model.geom_aabb[seen, None, 3:]
+    rotation, origin = data.geom_xmat[seen].reshape(-1, 3, 3), data.geom_xpos[seen, None]
+    corners = origin + (middle + _CORNERS * half) @ rotation.swapaxes(1, 2)
+    return np.asarray(corners.reshape(-1, 3))
+
+
+def framing(
+    model: mujoco.MjModel, points: NDArray[np.float64], aspect: float
+) -> tuple[NDArray[np.float64], float]:
+    """Return what a camera looks at (3,), and from which distance [m], so that it sees points.
+
+    It looks the way that a model's cameras do at first.
+
+    Args:
+        model: The robot.
+        points: (n, 3) [m].
+        aspect: Width of the picture over its height.
+    """
+    view = model.vis.global_
+    turn, lift = np.radians([view.azimuth, view.elevation])
+    forward = np.array([np.cos(lift) * np.cos(turn), np.cos(lift) * np.sin(turn), np.sin(lift)])
+    right = np.array([np.sin(turn), -np.cos(turn), 0.0])
+    axes = np.array([right, np.cross(right, forward), forward])
+    seen = points @ axes.T
+    middle = 0.5 * (seen.min(axis=0) + seen.max(axis=0))
+    beside, depth = np.abs(seen - middle)[:, :2], (seen - middle)[:, 2]
+    slope = _FILLED * np.tan(np.radians(0.5 * view.fovy))
+    distance = (beside / (slope * np.array([aspect, 1.0]))).max(axis=1) - depth
+    return middle @ axes, float(distance.max())
 
 
 def add_ghost(model: mujoco.MjModel, data: mujoco.MjData, scene: mujoco.MjvScene) -> None:

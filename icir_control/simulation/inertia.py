@@ -5,7 +5,7 @@ rigidly connected: a flange without a moment about one axis, or a link without m
 holds to a heavy one, is no fault.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import mujoco
 import numpy as np
@@ -15,6 +15,8 @@ from icir_control.errors import ModelError
 
 # What MuJoCo takes for the least mass and inertia that moves, with some room [kg, kg m^2].
 _LEAST = 1e-14
+_LEAST_DRAWN, _LARGEST_DRAWN = 5e-3, 1.0  # m
+_SHARE_DRAWN = 0.1  # of the robot's length, which any link may be drawn as large as
 _SLACK = 1e-9  # relative, of what rounding may cost the triangle inequality
 
 
@@ -40,6 +42,30 @@ def lump_refused_inertias(spec: mujoco.MjSpec, *, repair: bool) -> None:
         elif not any(link.explicitinertial for link in links) and _mass_below(top) and not stands:
             # A joint with several axes is often written as links without mass in between.
             _set_inertia(top, _LEAST, np.zeros(3), _LEAST * np.eye(3), repair=False)
+
+
+def ellipsoid_axes(
+    mass: float,
+    moments: NDArray[np.float64],
+    ends: Sequence[NDArray[np.float64]],
+    length: float,
+) -> NDArray[np.float64]:
+    """Return the semi-axes (3,) of an ellipsoid that shows the inertia of a link [m].
+
+    A uniform ellipsoid of mass m and semi-axes a, b, c has moments m (b^2 + c^2) / 5 and so on.
+    It is scaled down where it is larger than the link: many URDFs have moments that are.
+
+    Args:
+        mass: Of the link [kg].
+        moments: (3,) principal moments about its centre of mass [kg m^2].
+        ends: (3,) places of the link: its centre of mass, and where the next ones begin [m].
+        length: Of the robot [m]; zero where it has one link.
+    """
+    axes = np.sqrt(np.maximum(2.5 * (moments.sum() - 2.0 * moments) / mass, 0.0))
+    reach = max(float(np.linalg.norm(end)) for end in ends)
+    longest = max(reach, _SHARE_DRAWN * length) if length else _LARGEST_DRAWN
+    axes *= min(1.0, longest / max(float(axes.max()), _LEAST_DRAWN))
+    return np.maximum(axes, _LEAST_DRAWN)
 
 
 def _rigid_groups(spec: mujoco.MjSpec) -> Iterator[list[mujoco.MjsBody]]:

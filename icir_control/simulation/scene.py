@@ -8,18 +8,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from icir_control.errors import ModelError
-from icir_control.simulation.inertia import lump_refused_inertias
+from icir_control.simulation.drawing import HIDDEN_GROUP, framing, visible_corners
+from icir_control.simulation.inertia import ellipsoid_axes, lump_refused_inertias
 from icir_control.simulation.joints import check_joint_names
 from icir_control.simulation.urdf import Urdf
 
 FLOOR = 'floor'
 
-# Geom groups as MuJoCo's viewers show them: 0 to 2 are seen, 3 is hidden.
 _GROUP_VISUAL = 2
-_GROUP_COLLISION = 3
+_GROUP_COLLISION = HIDDEN_GROUP
 
 _COLOUR = [0.65, 0.67, 0.70, 1.0]
-_LEAST_DRAWN, _LARGEST_DRAWN = 5e-3, 1.0  # m
+_SAMPLES = 200  # configurations that tell how far the robot reaches
+_ASPECT = 4.0 / 3.0  # of a window at first
+_DISTANCE = 1.5  # of MuJoCo's free camera, in sizes of the model
 
 # A robot that stands on the floor reaches this far below it by rounding alone [m].
 _ON_THE_FLOOR = 1e-6
@@ -119,7 +121,8 @@ def _dress(
         robot = spec.compile()
         _draw_bare_links(spec, robot)
         _exclude_neighbours(spec, robot)
-        _add_surroundings(spec, robot.stat.extent, robot.stat.center)
+        spec.visual.global_.azimuth, spec.visual.global_.elevation = 135.0, -18.0
+        _add_surroundings(spec, *_reach(spec.compile()))
         spec.compile()
     except ValueError as error:
         # MuJoCo reports a faulty description as ValueError, in several lines.
@@ -160,27 +163,36 @@ def _sort_shapes(spec: mujoco.MjSpec) -> None:
 
 
 def _draw_bare_links(spec: mujoco.MjSpec, robot: mujoco.MjModel) -> None:
-    """Draw the ellipsoids of inertia of links of which nothing else can be seen.
-
-    A uniform ellipsoid of mass m and semi-axes a, b, c has moments m (b^2 + c^2) / 5 and so on.
-    """
+    """Draw the ellipsoids of inertia of links of which nothing else can be seen."""
+    whole = _length(robot)
     leader = robot.body_weldid
     seen = set(leader[robot.geom_bodyid])
     for body in range(1, robot.nbody):
         mass, moments = robot.body_mass[body], robot.body_inertia[body]
         if leader[body] in seen or mass <= 0.0:
             continue
-        axes = np.sqrt(np.maximum(2.5 * (moments.sum() - 2.0 * moments) / mass, 0.0))
+        ends = [robot.body_ipos[body], *robot.body_pos[1:][robot.body_parentid[1:] == body]]
+        axes = ellipsoid_axes(mass, moments, ends, whole)
         spec.body(robot.body(body).name).add_geom(
             type=mujoco.mjtGeom.mjGEOM_ELLIPSOID,
             pos=robot.body_ipos[body],
             quat=robot.body_iquat[body],
-            size=np.clip(axes, _LEAST_DRAWN, _LARGEST_DRAWN),
+            size=axes,
             contype=0,
             conaffinity=0,
             group=_GROUP_VISUAL,
             rgba=_COLOUR,
         )
+
+
+def _length(robot: mujoco.MjModel) -> float:
+    """Return how long a robot's longest branch is, from its first joint on [m]."""
+    lengths = np.zeros(robot.nbody)
+    for body in range(1, robot.nbody):
+        parent = robot.body_parentid[body]
+        if robot.body_weldid[parent]:  # what carries it moves
+            lengths[body] = lengths[parent] + np.linalg.norm(robot.body_pos[body])
+    return float(lengths.max())
 
 
 def _exclude_neighbours(spec: mujoco.MjSpec, robot: mujoco.MjModel) -> None:
@@ -200,13 +212,33 @@ def _exclude_neighbours(spec: mujoco.MjSpec, robot: mujoco.MjModel) -> None:
                     spec.add_exclude(bodyname1=names[0], bodyname2=names[1])
 
 
-def _add_surroundings(spec: mujoco.MjSpec, extent: float, center: list[float]) -> None:
+def _reach(robot: mujoco.MjModel) -> tuple[float, NDArray[np.float64]]:
+    """Return size [m] and middle (3,) of where a robot can be, as MuJoCo's cameras want them.
+
+    What it would reach below the floor is left out.
+    """
+    rng, data = np.random.default_rng(0), mujoco.MjData(robot)
+    turns = robot.jnt_type == mujoco.mjtJoint.mjJNT_HINGE
+    free = np.where(turns[:, None], [-np.pi, np.pi], 0.0)
+    limits = np.where(robot.jnt_limited[:, None], robot.jnt_range, free)
+    points = []
+    for sample in range(_SAMPLES):
+        data.qpos[:] = rng.uniform(*limits.T) if sample else 0.0
+        mujoco.mj_kinematics(robot, data)
+        points.append(visible_corners(robot, data))
+    reached = np.concatenate(points)
+    reached[:, 2] = np.maximum(reached[:, 2], points[0][:, 2].min())
+    middle, distance = framing(robot, reached, _ASPECT)
+    return distance / _DISTANCE, middle
+
+
+def _add_surroundings(spec: mujoco.MjSpec, extent: float, center: NDArray[np.float64]) -> None:
     """Add sky, floor and light, sized by the robot.
 
     Args:
         spec: The scene.
-        extent: Size of the robot [m].
-        center: Middle of the robot [m].
+        extent: Size of what it reaches [m].
+        center: (3,) middle of it [m].
     """
     spec.add_texture(
         name='sky',
@@ -251,7 +283,6 @@ def _add_surroundings(spec: mujoco.MjSpec, extent: float, center: list[float]) -
     view.headlight.specular = [0.1, 0.1, 0.1]
     view.quality.shadowsize = 2048
     # Farther than any robot reaches: at the edge of the shadow map the floor is speckled.
-    view.map.shadowclip = 3.0
-    view.global_.azimuth, view.global_.elevation = 135.0, -18.0
+    view.map.shadowclip = 2.0
     # The floor is endless: the view keeps to the robot.
     spec.stat.extent, spec.stat.center = extent, center

@@ -15,11 +15,12 @@ from icir_control.app.recording.reader import Recording, RecordingError
 from icir_control.app.recording.topics import JOINT_REFERENCE
 from icir_control.dynamics import KinematicTree
 from icir_control.errors import ConfigurationError
-from icir_control.nodes.robot import LOCKED, positions_of, robot_options
+from icir_control.nodes.robot import LOCKED, positions_of, robot_options, source_of
 from icir_control.simulation import World
 from icir_control.simulation.camera import Camera
 
 WIDTH, HEIGHT, RATE = 800, 600, 15  # pixels, pixels, pictures per second of simulation
+FORMATS = ('.mp4', '.mkv', '.mov', '.avi', '.webp')
 WEBP = '.webp'
 """A film that moves on a page as a picture does: a small one."""
 
@@ -39,8 +40,12 @@ def write_film(recording: Recording, path: Path, show: Callable[[float], object]
     Raises:
         RecordingError: The recording is of a robot that cannot be built from it.
         SimulationError: Nothing can be drawn here.
-        ConfigurationError: The film cannot be written.
+        ConfigurationError: The film cannot be written, or is of no such format.
     """
+    if path.suffix not in FORMATS:
+        raise ConfigurationError(
+            f'{path} has no name of a film; expected one that ends in {", ".join(FORMATS)}'
+        )
     states, world = recording.states, world_of(recording)
     is_small = path.suffix == WEBP
     rate = _WEBP_RATE if is_small else RATE
@@ -49,15 +54,17 @@ def write_film(recording: Recording, path: Path, show: Callable[[float], object]
         options = {'codec': 'libwebp_anim', 'quality': None, 'output_params': [*_WEBP_OPTIONS]}
     moments = np.arange(float(states.time[0]), recording.end, 1.0 / rate)
     references = recording.joints(JOINT_REFERENCE)
+    rows = [states.row_at(moment) for moment in moments]
     with closing(Camera(world, WIDTH, HEIGHT)) as camera, _kept_if_whole(path):
+        camera.look_at(states['position'][rows])
         writer = imageio_ffmpeg.write_frames(
             str(path), (WIDTH, HEIGHT), fps=rate, macro_block_size=2, **options
         )
         writer.send(None)
         with closing(writer):
-            for i, moment in enumerate(moments):
+            for i, (moment, row) in enumerate(zip(moments, rows, strict=True)):
                 picture = camera.picture(
-                    states['position'][states.row_at(moment)],
+                    states['position'][row],
                     reference=_reference_at(references, moment),
                     forces=_forces_at(recording, moment),
                     caption=_caption(recording, moment),
@@ -107,7 +114,7 @@ def world_of(recording: Recording) -> World:
     locked = positions_of(given.get(LOCKED.name) or [])
     held = {name: locked.get(name, 0.0) for name in tree.moving if name not in names}
     return World(
-        recording.description,
+        source_of(recording.description, given),
         joint_names=names,
         end_effector_frame=tree.moving[names[-1]].find('child').get('link'),
         **robot_options(given, held),

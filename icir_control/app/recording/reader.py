@@ -38,15 +38,15 @@ from icir_control.nodes.transport.messages import (
 from icir_control.spatial import SE3
 
 MAGIC: Final = b'\x89MCAP0\r\n'
-_EXPECTED = 'expected a file of `icir_control record`'
+_EXPECTED = 'a file of `icir_control record`'
 
 
 class RecordingError(IcirError):
     """A file that is no recording, or not one of what is asked for."""
 
-    def __init__(self, path: Path, problem: str) -> None:
-        """State which file, and what is wrong with it."""
-        super().__init__(f'{path} {problem}; {_EXPECTED}')
+    def __init__(self, path: Path, problem: str, expected: str = _EXPECTED) -> None:
+        """State which file, what is wrong with it, and what would be valid."""
+        super().__init__(f'{path} {problem}; expected {expected}')
 
 
 class Message(NamedTuple):

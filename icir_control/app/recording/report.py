@@ -117,7 +117,9 @@ def write_report(recordings: Sequence[Recording], path: Path) -> None:
         if other.joint_names != first.joint_names:
             names = ', '.join(other.joint_names)
             raise RecordingError(
-                other.path, f'is of another robot than {first.path}, with the joints {names}'
+                other.path,
+                f'is of another robot than {first.path}, with the joints {names}',
+                f'{", ".join(first.joint_names)}',
             )
     trackings = [Tracking(recording) for recording in recordings]
     title = ' against '.join(recording.path.name for recording in recordings)

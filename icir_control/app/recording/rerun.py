@@ -30,7 +30,15 @@ from icir_control.nodes.controller.interface import INTERFACE
 from icir_control.nodes.controller.motion_status import stamp_words
 from icir_control.nodes.controller.node import POSE_MODES, TRANSLATING_JOINTS
 from icir_control.nodes.controller.trajectories import waypoints_of
-from icir_control.nodes.robot import LOCKED, ROBOT, positions_of, robot_options
+from icir_control.nodes.robot import (
+    LOCKED,
+    PACKAGE_DIRS,
+    ROBOT,
+    WHOLE_TREE,
+    positions_of,
+    robot_options,
+    source_of,
+)
 from icir_control.nodes.transport.messages import NANOSECONDS
 from icir_control.spatial import SE3
 
@@ -65,15 +73,30 @@ class Rerun:
         given = recording.given[CONTROLLER]
         tree = KinematicTree(recording.description)
         chain = tree.chain(
-            given['base_frame'], given['end_effector_frame'], positions_of(given[LOCKED.name])
+            given['base_frame'],
+            given['end_effector_frame'],
+            positions_of(given[LOCKED.name]),
+            whole_tree=bool(given.get(WHOLE_TREE.name)),
         )
         robot = robot_options(given, chain.held)
         model = load_urdf(recording.description, **robot)
         if model.joint_names != recording.joint_names:
-            raise RecordingError(recording.path, 'is of another robot than its URDF')
+            raise RecordingError(
+                recording.path,
+                f'has states of {", ".join(recording.joint_names)}',
+                f'those of its URDF: {", ".join(model.joint_names)}',
+            )
         self._config = BridgeConfig.from_parameters(_own(recording.given[BRIDGE]), model)
         self._model, self._robot = model, robot
-        self._given = _own(given), partial(load_collision_shapes, recording.description)
+        self._source = source_of(recording.description, given)
+        self._given = (
+            _own(given),
+            partial(
+                load_collision_shapes,
+                self._source,
+                package_dirs=given.get(PACKAGE_DIRS.name) or (),
+            ),
+        )
         self._begin()
 
     def _begin(self) -> None:
@@ -81,7 +104,7 @@ class Rerun:
         parameters, shapes = self._given
         config = ControllerConfig.from_parameters(parameters, self._model, shapes)
         self._controller = Controller(self._model, config)
-        self._world = self._config.world(self._recording.description, self._robot)
+        self._world = self._config.world(self._source, self._robot)
 
     def run(self) -> DifferentRunsError | None:
         """Simulate all of the recording; return where it first differs, if it does."""

@@ -22,7 +22,14 @@ from icir_control.nodes.panel.remote import RemoteNode
 from icir_control.nodes.panel.scene import Scene
 from icir_control.nodes.panel.shapes import Shape, shapes_of
 from icir_control.nodes.panel.touch import TouchTab
-from icir_control.nodes.robot import positions_of
+from icir_control.nodes.robot import (
+    LOCKED,
+    MODEL,
+    PACKAGE_DIRS,
+    WHOLE_TREE,
+    positions_of,
+    robot_options,
+)
 from icir_control.nodes.transport.newest import Newest
 from icir_control.share import find_model_file
 from icir_control.spatial import SE3
@@ -87,20 +94,20 @@ class ShownRobot:
         """
         values = remote.values
         try:
-            path = find_model_file(values['model'])
+            path = find_model_file(values[MODEL.name], values.get(PACKAGE_DIRS.name) or ())
             description = description or path.read_text()
         except ConfigurationError:
             if not description:
                 raise
             path = Path()
         base, tool = values.get('base_frame') or '', values.get('end_effector_frame') or ''
-        locked = positions_of(values.get('locked_joints') or [])
+        locked = positions_of(values.get(LOCKED.name) or [])
         tree = KinematicTree(description)
-        chain = tree.chain(base, tool, locked, whole_tree=bool(values.get('whole_tree')))
-        model = load_urdf(description, locked=chain.held)
+        chain = tree.chain(base, tool, locked, whole_tree=bool(values.get(WHOLE_TREE.name)))
+        model = load_urdf(description, **robot_options(values, chain.held))
         return cls(
             model,
-            shapes_of(description, path.parent),
+            shapes_of(description, path.parent, model, values.get(PACKAGE_DIRS.name) or ()),
             base or root_link(model),
             chain.end_effector_frame or tip_link(model),
         )

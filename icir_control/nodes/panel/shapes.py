@@ -1,7 +1,7 @@
 """What a URDF says of the shapes of links, as triangles."""
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,6 +10,9 @@ from xml.etree import ElementTree
 import numpy as np
 import trimesh
 
+from icir_control.dynamics import Model
+from icir_control.dynamics.joints import FrameType
+from icir_control.simulation.inertia import ellipsoid_axes
 from icir_control.simulation.meshes import find_mesh, read_mesh
 from icir_control.spatial import SE3
 from icir_control.spatial.arrays import Array
@@ -35,49 +38,89 @@ class Shape:
     faces: Array
 
 
-def shapes_of(urdf: str, folder: Path) -> list[Shape]:
-    """Return what a robot looks like; of links without visuals what may collide.
+def shapes_of(
+    urdf: str, folder: Path, model: Model, package_dirs: Sequence[str] = ()
+) -> list[Shape]:
+    """Return what a robot looks like.
 
-    Meshes that are not there, or that cannot be read, are left out.
+    A link of which nothing can be seen, since it has no visuals or their meshes are not there, is
+    drawn as what of it may collide. Where there is none of it, either, in all that moves with a
+    joint, its ellipsoid of inertia is drawn.
 
     Args:
         urdf: The text.
         folder: That of the URDF, from which meshes may be named.
+        model: The arm.
+        package_dirs: Folders that are packages or hold packages, for meshes.
     """
     robot = ElementTree.fromstring(urdf)
     colours = {one.get('name'): one.find('color') for one in robot.iterfind('material')}
     shapes = []
     for link in robot.iterfind('link'):
-        parts: dict[Colour, list[Any]] = defaultdict(list)
-        for element in link.findall('visual') or link.findall('collision'):
-            material = element.find('material')
-            colour = None
-            if material is not None:
-                colour = material.find('color')
-                colour = colours.get(material.get('name')) if colour is None else colour
-            red, green, blue, *_ = _GREY if colour is None else _numbers(colour, 'rgba', '1 1 1 1')
-            parts[red, green, blue] += _meshes(element, folder)
-        for rgb, meshes in parts.items():
-            if meshes:
+        for kind in ('visual', 'collision'):
+            parts: dict[Colour, list[Any]] = defaultdict(list)
+            for element in link.findall(kind):
+                colour = _colour(element, colours)
+                parts[colour] += _meshes(element, lambda uri: find_mesh(uri, folder, package_dirs))
+            found = {colour: meshes for colour, meshes in parts.items() if meshes}
+            for colour, meshes in found.items():
                 whole: Any = trimesh.util.concatenate(meshes)
                 name = link.get('name') or ''
-                shapes.append(Shape(name, rgb, np.array(whole.vertices), np.array(whole.faces)))
-    return shapes
+                shapes.append(Shape(name, colour, np.array(whole.vertices), np.array(whole.faces)))
+            if found:
+                break
+    return [*shapes, *_inertias_of(model, {shape.link for shape in shapes})]
 
 
-def _meshes(element: Any, folder: Path) -> Iterator[Any]:
+def _inertias_of(model: Model, drawn: Set[str]) -> Iterator[Shape]:
+    """Give the ellipsoids of inertia of what moves without a link that is drawn."""
+    bodies = [frame for frame in model.frames if frame.type is FrameType.BODY]
+    seen = {frame.parent for frame in bodies if frame.name in drawn}
+    lengths = [0.0]
+    for joint in model.joints[1:]:
+        length = float(np.linalg.norm(joint.placement.translation)) if joint.parent else 0.0
+        lengths.append(lengths[joint.parent] + length)
+    for i, inertia in enumerate(model.inertias):
+        if i == 0 or i in seen or inertia.mass <= 0.0:
+            continue
+        moments, axes = np.linalg.eigh(inertia.rotational)
+        axes[:, 0] *= np.linalg.det(axes)
+        next_ones = [joint.placement.translation for joint in model.joints if joint.parent == i]
+        semi_axes = ellipsoid_axes(inertia.mass, moments, [inertia.com, *next_ones], max(lengths))
+        frame = next(frame for frame in bodies if frame.parent == i)
+        placement = frame.placement.inverse() @ SE3(axes, inertia.com)
+        ball = trimesh.creation.icosphere(3, 1.0)
+        ball.apply_scale(semi_axes)
+        ball.apply_transform(placement.matrix)
+        yield Shape(frame.name, _GREY, np.array(ball.vertices), np.array(ball.faces))
+
+
+def _colour(element: Any, known: Mapping[str | None, Any]) -> Colour:
+    """Return the colour of a `visual`; grey where the URDF gives none."""
+    material = element.find('material')
+    if material is None:
+        return _GREY
+    colour = material.find('color')
+    colour = known.get(material.get('name')) if colour is None else colour
+    if colour is None:
+        return _GREY
+    red, green, blue, *_ = _numbers(colour, 'rgba', '1 1 1 1')
+    return red, green, blue
+
+
+def _meshes(element: Any, find: Callable[[str], Path | None]) -> Iterator[Any]:
     """Give the triangles of a `visual` or `collision`, in the link's axes."""
     origin = element.find('origin')
     origin = ElementTree.Element('origin') if origin is None else origin
     placement = SE3.from_xyz_rpy(_numbers(origin, 'xyz'), _numbers(origin, 'rpy'))
     for shape in element.iterfind('geometry/*'):
-        mesh = _mesh(shape, folder)
+        mesh = _mesh(shape, find)
         if mesh is not None:
             mesh.apply_transform(placement.matrix)
             yield mesh
 
 
-def _mesh(shape: Any, folder: Path) -> Any:
+def _mesh(shape: Any, find: Callable[[str], Path | None]) -> Any:
     """Return a shape's triangles; None where there are none."""
     radius, length = (_numbers(shape, name, '0')[0] for name in ('radius', 'length'))
     if shape.tag == 'box':
@@ -88,7 +131,7 @@ def _mesh(shape: Any, folder: Path) -> Any:
         return trimesh.creation.cylinder(radius, length, sections=32)
     if shape.tag == 'capsule':
         return trimesh.creation.capsule(length, radius, count=(16, 16))
-    path = find_mesh(shape.get('filename', ''), folder)
+    path = find(shape.get('filename', ''))
     if path is None:
         return None
     try:
