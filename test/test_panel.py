@@ -106,7 +106,14 @@ def test_arm_and_ghost_can_be_told_apart(session, page, tmp_path):
         red, green, blue = np.moveaxis(picture[:, : picture.shape[1] * 2 // 3], -1, 0)
         return ((green > red + 25) & (green > blue + 25)).sum()
 
-    before = green(page.picture())
+    def pink(picture):
+        """Count the pixels of links whose torque is some tenths of the limit."""
+        red, green, blue = np.moveaxis(picture[:, : picture.shape[1] * 2 // 3], -1, 0)
+        return ((red > 100) & (red > green + 10) & (np.abs(green - blue) < 20)).sum()
+
+    at_rest = page.picture()
+    assert pink(at_rest) > 100
+    before = green(at_rest)
     session.push((0.0, 0.0, 60.0), 30.0)
     pictures = []
 

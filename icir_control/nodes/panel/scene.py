@@ -195,7 +195,8 @@ class _Robot:
             if self._shades.get(i, 0) != shade:
                 self._shades[i] = shade
                 red = shade / _SHADES
-                mesh.color = tuple((1.0 - red) * own + red * _HOT)
+                shown = np.rint(255.0 * ((1.0 - red) * own + red * _HOT)).astype(int)
+                mesh.color = tuple(shown.tolist())
 
 
 def _pose(placement: SE3) -> tuple[Array, Array]:
