@@ -172,9 +172,10 @@ def test_a_session_simulated_again_is_the_same_to_the_last_bit(
     assert [span.name for span in recording.modes][-1] == 'float'
     assert simulate_again(path)
     assert f'identical to the last bit: {len(recording.states)} states' in capsys.readouterr().out
-    # A recorder that found the controller late has no commands to tell by when requests came.
-    recording.messages['joint_commands'] = ()
-    assert Rerun(recording).run() is None
+    if seconds < 10.0:  # each wrong guess begins anew
+        # A recorder that found the controller late has no commands to tell by when requests came.
+        recording.messages['joint_commands'] = ()
+        assert Rerun(recording).run() is None
     # It is no comparison of a file with itself: one bit of one state is found.
     row = len(recording.states) // 2
     velocity = recording.states['velocity']
