@@ -192,3 +192,25 @@ def test_torque_is_within_the_limits_and_what_is_wanted_where_that_fits(
     np.testing.assert_allclose(given_rest, used * rest, atol=1e-6 * np.abs(rest).max())
     # A little more would be too much for a joint.
     assert (np.abs(path + (used + 1e-6) * rest) > limit).any()
+
+
+def test_a_push_that_has_just_ended_is_not_borne_as_weight():
+    """What the observer has learnt of a push would drive the light wrist in a yielding mode."""
+    loop = ClosedLoop(start=HOME)
+    loop.go('hold', 1.0)
+    pushed(loop, (0.0, 12.0, 8.0), 0.25)
+    loop.go('gravity', 4.0)
+    assert speed_share(loop) < 1e-3
+
+
+def test_the_brake_stops_an_arm_whose_learnt_weight_is_wrong():
+    """A push of seconds on a resting arm cannot be told from weight; the brake needs not know."""
+    loop = ClosedLoop(start=HOME, watchdog__speed=0.5)
+    loop.go('hold', 1.0)
+    pushed(loop, (0.0, 12.0, 8.0), 2.0)
+    loop.go('gravity', 0.5)
+    words = [event.text for event in loop.controller.take_events()]
+    assert any('was beyond 0.5 times its velocity limit' in text for text in words), words
+    loop.run(1500)
+    assert speed_share(loop) < 1e-3
+    loop.go('home', 0.1)

@@ -16,6 +16,7 @@ from icir_control.control.kernels.memory import (
     ACTUATE,
     ADVANCE,
     BRAKE,
+    CALM,
     JOINT_PATH,
     NO_PATH,
     POSE_PATH,
@@ -24,11 +25,12 @@ from icir_control.control.kernels.memory import (
     STEP,
     TICK,
     TICK_LAYOUT,
+    TOO_FAST,
+    TOO_LONG,
     as_placement,
     as_pose,
 )
 from icir_control.control.kernels.structs import Layout
-from icir_control.control.kernels.tick import CALM, TOO_FAST, TOO_LONG
 from icir_control.control.law import Law, Plan, Start, Tick, guarded, layout_of, numbers_of
 from icir_control.control.repulsion import Repulsion
 from icir_control.control.running_parameters import RunningParameters

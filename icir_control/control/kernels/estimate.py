@@ -17,7 +17,7 @@ from icir_control.control.kernels.linear import (
     shown_inertia,
 )
 from icir_control.control.kernels.losses import add_losses
-from icir_control.control.kernels.memory import NO_PATH
+from icir_control.control.kernels.memory import CALM, NO_PATH
 from icir_control.control.kernels.structs import Struct
 from icir_control.dynamics.kernels import mass_matrix_of, nle_of, terms
 
@@ -90,7 +90,9 @@ def observe(memory: Struct, tick: Struct) -> None:
 
     A law that tracks cancels r. One that yields goes back to the estimate at the last time the
     arm was held at rest, which is weight: friction and damping, seen in motion, would push an arm
-    that has stopped. As far as a load or a heavier arm explain it, it changes with the posture.
+    that has stopped. So would a push that has ended, which is why an estimate that has just
+    changed is not weight, and why the brake takes no more of the weight than r shows. As far as a
+    load or a heavier arm explain it, the weight changes with the posture.
     When the gain becomes 0, nothing stays. Never does the compensation jump.
 
     Args:
@@ -109,7 +111,7 @@ def observe(memory: Struct, tick: Struct) -> None:
         clear(memory.load)
         clear(memory.friction)
         memory.weight_share = 0.0
-    fastest, touch = 0.0, 0.0
+    fastest, touch, swing = 0.0, 0.0, 0.0
     for i in range(v.shape[0]):
         excess = compensation[i] - r[i]
         _turn_friction(memory, tick, i)
@@ -124,14 +126,18 @@ def observe(memory: Struct, tick: Struct) -> None:
             change = share * (unexplained - r[i])
             r[i] = min(max(r[i] + change, -LARGEST_SHARE * limit[i]), LARGEST_SHARE * limit[i])
             _learn_friction(memory, change, i)
-            _back_off(memory, i, h)
+            swing = max(swing, _back_off(memory, i, h))
         if memory.tracks and gain > 0.0:
             compensation[i] = r[i] + left * excess
         else:
-            compensation[i] += fade * (at_rest[i] + memory.weight[i] - compensation[i])
+            weight = at_rest[i] + memory.weight[i]
+            if memory.alarm != CALM:
+                weight = min(max(weight, min(r[i], 0.0)), max(r[i], 0.0))
+            compensation[i] += fade * (weight - compensation[i])
         fastest = max(fastest, abs(v[i]))
     decide_contact(memory, tick, touch)
-    if memory.tracks and fastest <= REST_SPEED:
+    is_steady = swing <= SWING and memory.contact == FREE
+    if memory.tracks and fastest <= REST_SPEED and is_steady:
         copy(compensation, at_rest)
         copy(tick.q, memory.rest_position)
 
@@ -190,11 +196,15 @@ def _learn_friction(memory: Struct, change: float, i: int) -> None:
 
 
 @part
-def _back_off(memory: Struct, i: int, h: float) -> None:
-    """Halve the trust in the estimate of joint i when it swings to the other side of its mean."""
+def _back_off(memory: Struct, i: int, h: float) -> float:
+    """Halve the trust in the estimate of joint i when it swings to the other side of its mean.
+
+    Returns:
+        How far the estimate is from its mean, as a share of the effort limit.
+    """
     trust, mean, side = memory.observer_trust, memory.disturbance_mean, memory.disturbance_side
     r = memory.disturbance[i] + memory.friction_direction[i] * memory.friction[i]
-    mean[i] += h / MEAN_TIME * (r - mean[i])
+    mean[i] += max(h / MEAN_TIME, 1.0 / (memory.ticks + 1.0)) * (r - mean[i])
     trust[i] += h / TRUST_TIME * (1.0 - trust[i])
     swing = SWING * memory.effort_limit[i]
     beyond = r - mean[i]
@@ -203,6 +213,7 @@ def _back_off(memory: Struct, i: int, h: float) -> None:
         if side[i] * now < 0.0:
             trust[i] *= 0.5
         side[i] = now
+    return abs(beyond) / memory.effort_limit[i]
 
 
 @part

@@ -12,6 +12,9 @@ TICK, PREPARE, SENSE, ACTUATE, ADVANCE, STEP, BRAKE = range(7)
 NO_PATH, JOINT_PATH, POSE_PATH = range(3)
 """What the reference follows."""
 
+CALM, TOO_FAST, TOO_FAR, TOO_LONG = range(4)
+"""What `alarm` is: nothing, speed, distance from the reference, time beyond the torque limits."""
+
 LONGEST_DELAY = 3
 """Control periods from a command to its effect that a prediction can bridge."""
 

@@ -22,11 +22,15 @@ from icir_control.control.kernels.memory import (
     ACTUATE,
     ADVANCE,
     BRAKE,
+    CALM,
     NO_PATH,
     PREPARE,
     SENSE,
     STEP,
     TICK,
+    TOO_FAR,
+    TOO_FAST,
+    TOO_LONG,
 )
 from icir_control.control.kernels.reference import advance_reference
 from icir_control.control.kernels.structs import Struct
@@ -49,9 +53,6 @@ DRAG_TIME = 0.003
 
 BRAKE_RATE = 30.0
 """[1/s] At which a braked joint loses speed while its torque is within the limits."""
-
-CALM, TOO_FAST, TOO_FAR, TOO_LONG = range(4)
-"""What `alarm` is: nothing, speed, distance from the reference, time beyond the torque limits."""
 
 
 @part
