@@ -607,6 +607,22 @@ def test_missing_states_are_logged_once_and_so_is_their_return(controller, sourc
     controller.wait_for('states on /joint_states are back', 5.0, start=start)
 
 
+def test_the_diagnostics_say_that_the_arm_is_braked(controller, source):
+    source.hold(HOME, 3)
+    told: list[str] = []
+
+    def take(array: DiagnosticArray) -> None:
+        told.extend(one.message for one in array.status if one.name == '/controller: states')
+
+    source.observer.create_subscription(DiagnosticArray, '/diagnostics', take, 10)
+    watch = Stopwatch()
+    while not any('braked and held' in one for one in told):
+        assert not watch.is_over(PATIENCE), told
+        source.stamp_ns += MILLISECOND
+        too_fast = joint_state(source.stamp_ns, source.token, HOME, (10.0,) * 6)
+        source.answer_to(too_fast)
+
+
 def test_two_sources_of_states_are_named_and_not_answered(controller, graph, source):
     other_node = graph.observer('other_node')
     other = StateSource(other_node, token=source.token + ' other')

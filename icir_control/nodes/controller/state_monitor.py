@@ -191,7 +191,10 @@ class StateMonitor:
         self._publishers.count_wrong_types(self._states)
         publishers = self._publishers.on(self._topic)
         rejected = self._states.rejected
-        level, message = DiagnosticStatus.OK, self._controller.mode or 'waiting for a state'
+        idle = (
+            'no mode: braked and held, or held up alone' if self._ticks else 'waiting for a state'
+        )
+        level, message = DiagnosticStatus.OK, self._controller.mode or idle
         if self._has_timed_out:
             level, message = DiagnosticStatus.WARN, self._describe_timeout()
         elif rejected.total() > self._reported_rejections:
