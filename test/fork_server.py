@@ -40,7 +40,6 @@ NOT_IMPORTED = (
     '__main__',
     'follow_joint_trajectory',
     'markers',
-    'standard_services',
     'target_marker',
 )
 """Modules to run, and those of ROS packages that need not be installed."""

@@ -21,11 +21,11 @@ from std_srvs.srv import Trigger
 from wall_time import Stopwatch
 
 from icir_control.errors import InvalidValueError
+from icir_control.nodes.composed import Link
 from icir_control.nodes.transport import endpoints
 from icir_control.nodes.transport.endpoints import (
     JointStatePublisher,
     JointStateSubscription,
-    Link,
 )
 from icir_control.nodes.transport.messages import JointStateDecoder, JointStateLayout
 from icir_control.nodes.transport.waiter import Waiter

@@ -15,8 +15,7 @@ from icir_control.control import Controller, ControllerConfig, replaced
 from icir_control.control.log import TickLog
 from icir_control.dynamics import Model, load_urdf
 from icir_control.nodes.bridge.config import BridgeConfig
-from icir_control.nodes.home import with_targets
-from icir_control.nodes.robot import LoadedRobot
+from icir_control.nodes.robot import LoadedRobot, with_targets
 from icir_control.parameter import flatten
 from icir_control.simulation import Plant
 from icir_control.spatial import SE3, log3

@@ -14,7 +14,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
 from icir_control.app.processes import CONTROLLER
-from icir_control.nodes.transport.newest import NEWEST, Newest
+from icir_control.nodes.transport.endpoints import SUBSCRIBED, Newest
 
 _LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 _AT_REST: Final = 1e-6  # rad/s or m/s
@@ -37,9 +37,9 @@ class SimStatus:
             for topic, kind, qos in (
                 ('mode', String, _LATCHED),
                 ('motion_status', DiagnosticStatus, _LATCHED),
-                ('current_pose', PoseStamped, NEWEST),
-                ('tool_error', TwistStamped, NEWEST),
-                ('joint_reference', JointState, NEWEST),
+                ('current_pose', PoseStamped, SUBSCRIBED),
+                ('tool_error', TwistStamped, SUBSCRIBED),
+                ('joint_reference', JointState, SUBSCRIBED),
             )
         }
         self._limits = _effort_limits(urdf)

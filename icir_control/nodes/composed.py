@@ -10,7 +10,7 @@ from functools import partial
 from icir_control.nodes.bridge.node import MujocoBridge
 from icir_control.nodes.controller.node import ControllerNode
 from icir_control.nodes.process.stop_request import StopRequest
-from icir_control.nodes.transport.endpoints import JointStatePublisher, Link
+from icir_control.nodes.transport.endpoints import JointStatePublisher, JointStateSubscription
 from icir_control.nodes.transport.waiter import Waiter
 
 
@@ -61,3 +61,32 @@ class _ComposedWaiter(Waiter):
             for link in self._links:
                 link.update()
         super().wait(now, until)
+
+
+class Link:
+    """Hands messages from a publisher to a subscription of the same process, past the middleware.
+
+    The same bytes are handed over, which saves a few microseconds for a message. As soon as there
+    is another subscription, messages go through the middleware again.
+    """
+
+    def __init__(
+        self, publisher: JointStatePublisher, subscription: JointStateSubscription
+    ) -> None:
+        """Prepare; nothing is handed over before the first `update`.
+
+        Args:
+            publisher: One end.
+            subscription: The other one. Without the fast path, or on another topic, nothing is
+                ever handed over.
+        """
+        self._publisher = publisher
+        self._subscription = subscription
+        self._is_possible = (
+            subscription.is_native and subscription.topic_name == publisher.topic_name
+        )
+
+    def update(self) -> None:
+        """Check for other subscriptions; to be called every few milliseconds."""
+        is_alone = self._is_possible and self._publisher.subscribers == 1
+        self._publisher.divert(self._subscription.hand_over if is_alone else None)

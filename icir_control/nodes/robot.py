@@ -1,11 +1,13 @@
-"""The robot of a node: its URDF, and which of its joints make up the arm that is controlled."""
+"""The robot of a node: its URDF, which of its joints make up the arm, and postures to go to."""
 
+import logging
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
+import numpy as np
 import yaml
 
 from icir_control.collision import CollisionShape, load_collision_shapes
@@ -13,6 +15,9 @@ from icir_control.dynamics import KinematicTree, Model, load_urdf
 from icir_control.errors import ConfigurationError
 from icir_control.parameter import Parameter, flatten, replaced
 from icir_control.share import ANY_ARM, find_model_file, share_directory
+
+if TYPE_CHECKING:
+    from icir_control.control import ControllerConfig
 
 MODEL = Parameter(
     'model',
@@ -65,6 +70,12 @@ ROBOT = {
     one.name: one for one in (MODEL, PACKAGE_DIRS, LOCKED, DEFAULT_EFFORT, REPAIR, WHOLE_TREE)
 }
 """The parameters that both nodes have, and that tell which arm runs."""
+
+APART = 0.3
+"""[rad or m] Between the targets of two modes, in one joint at least."""
+
+_SHOWN = 12
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -136,9 +147,6 @@ class LoadedRobot:
         return f'held, because they are locked or not part of the arm: {", ".join(shown)}{more}'
 
 
-_SHOWN = 12
-
-
 def shipped_parameters(robot: str, node: str) -> dict[str, Any]:
     """Return the parameters that ship with the package for a node, by full name.
 
@@ -195,3 +203,47 @@ def positions_of(entries: Sequence[str]) -> dict[str, float]:
                 'such as "finger_joint1=0.02"'
             ) from None
     return positions
+
+
+def with_targets(config: 'ControllerConfig', robot: LoadedRobot) -> 'ControllerConfig':
+    """Give a target to each mode that goes to a posture and has none.
+
+    It is the best posture of the arm to which nothing is in the way from where the simulation
+    starts; of several modes each has another one.
+
+    Args:
+        config: Of the controller.
+        robot: The arm.
+    """
+    from icir_control.control.laws.joint import Joint  # here: the bridge has no laws
+
+    laws = {name: mode.law for name, mode in config.modes.items()}
+    empty = [
+        f'modes.{name}.target_deg'
+        for name, law in laws.items()
+        if isinstance(law, Joint) and not len(law.target_deg)
+    ]
+    if not empty:
+        return config
+    from icir_control.simulation import World  # here, because most arms need no MuJoCo for it
+
+    arm = config.arm
+    simulated = World(
+        robot.path,
+        joint_names=arm.model.joint_names,
+        end_effector_frame=arm.end_effector_frame,
+        **robot.options,
+    )
+    best = arm.rest_postures
+    found: list[np.ndarray] = []
+    for q in (q for q in best if simulated.is_free(q)):
+        if all(np.abs(q - other).max() > APART for other in found):
+            found.append(q)
+        if len(found) == len(empty):
+            break
+    if len(found) < len(empty):
+        _log.warning('something is in the way to each posture that was tried for %s', empty[-1])
+        found += [*best[: len(empty) - len(found)]]
+    return config.updated(
+        {name: np.degrees(q).tolist() for name, q in zip(empty, found, strict=True)}
+    )

@@ -29,7 +29,7 @@ from icir_control.nodes.bridge.config import BridgeConfig
 from icir_control.nodes.controller.interface import INTERFACE
 from icir_control.nodes.controller.motion_status import stamp_words
 from icir_control.nodes.controller.node import POSE_MODES, TRANSLATING_JOINTS
-from icir_control.nodes.controller.trajectories import waypoints_of
+from icir_control.nodes.controller.requests import waypoints_of
 from icir_control.nodes.robot import (
     LOCKED,
     PACKAGE_DIRS,

@@ -9,8 +9,7 @@ from rclpy.time import Time
 
 from icir_control.nodes.bridge.loop import Loop
 from icir_control.nodes.bridge.wrench import WrenchInput
-
-_NANOSECONDS = 1_000_000_000
+from icir_control.nodes.transport.messages import NANOSECONDS
 
 
 class BridgeDiagnostics:
@@ -41,7 +40,7 @@ class BridgeDiagnostics:
         loop = self._loop
         time_ns = loop.world.time_ns
         elapsed = max(now - self._wall, 1e-9)
-        factor = (time_ns - self._time_ns) / _NANOSECONDS / elapsed
+        factor = (time_ns - self._time_ns) / NANOSECONDS / elapsed
         self._wall, self._time_ns = now, time_ns
         level, message = self._summary(factor)
         values = [KeyValue(key=key, value=str(v)) for key, v in self._values(factor).items()]
@@ -82,7 +81,7 @@ class BridgeDiagnostics:
             trips['round_trip_max_us'] = f'{1e6 * statistics.trip_max:.1f}'
         return {
             'real_time_factor': f'{factor:.4f}',
-            'simulation_time': f'{loop.world.time_ns / _NANOSECONDS:.9g}',
+            'simulation_time': f'{loop.world.time_ns / NANOSECONDS:.9g}',
             'command_age_max_steps': statistics.age_max,
             **trips,
             'missed': statistics.missed,

@@ -1,14 +1,15 @@
-"""Which commands may move the arm, and what stops simulation time."""
+"""States that the bridge sends under the token of a run, and commands that may answer them."""
 
-import math
 import time
 from collections import Counter
-from collections.abc import Callable
 
 from icir_control.nodes.run_token import new_token
 from icir_control.nodes.transport.endpoints import JointStatePublisher
 from icir_control.nodes.transport.messages import FIELDS
 from icir_control.simulation import World
+
+REPEAT_PERIOD = 0.1
+"""[s of wall time] Between two publications of a state that waits for its answer."""
 
 _NEVER = -1
 
@@ -95,72 +96,6 @@ class CommandGate:
             return True
         self.refused[kind] += 1
         return False
-
-
-class Hold:
-    """What stops simulation time: a pause, except for requested steps, or a diverged world.
-
-    Attributes:
-        is_paused: Whether a pause was requested.
-        divergence: How the physics diverged, a sentence; empty when it has not.
-        step_due: Until when the command for a requested step may come [s, monotonic].
-    """
-
-    def __init__(self, timeout: float) -> None:
-        """Stop nothing.
-
-        Args:
-            timeout: How long a requested step waits for its command [s of wall time].
-        """
-        self.is_paused = False
-        self.divergence = ''
-        self.step_due = math.inf
-        self._timeout = timeout
-        self._count = self._taken = 0
-        self._done: Callable[[str], None] | None = None
-
-    @property
-    def may_step(self) -> bool:
-        """Whether nothing stops time."""
-        return not (self.divergence or (self.is_paused and self._done is None))
-
-    def request_steps(self, count: int, done: Callable[[str], None]) -> bool:
-        """Ask for steps while paused; return whether the request is accepted: one at a time.
-
-        Args:
-            count: How many, at least 1.
-            done: Called with why not all of them were taken; empty when they were.
-        """
-        if self._done is not None:
-            return False
-        self._count, self._taken, self._done = count, 0, done
-        self.step_due = time.monotonic() + self._timeout
-        return True
-
-    def cancel_steps(self) -> None:
-        """Let requested steps fail at the next check: their run has ended."""
-        self.step_due = -math.inf
-
-    def finish_step(self, failure: str = '') -> None:
-        """Note that a step was taken, or why not; answer the request for steps when it is over."""
-        self.step_due = math.inf
-        done = self._done
-        if done is None:
-            return
-        self._taken += not failure
-        if self._taken < self._count and not failure:
-            if self.is_paused:
-                self.step_due = time.monotonic() + self._timeout
-                return
-            failure = 'not paused any more'
-        if failure and self._count > 1:
-            failure += f'; {self._taken} of {self._count} steps taken'
-        self._done = None
-        done(failure)
-
-
-# How often a state is published again while it waits for its answer [s of wall time].
-REPEAT_PERIOD = 0.1
 
 
 class StateOutput:

@@ -11,11 +11,11 @@ from rclpy.impl.rcutils_logger import RcutilsLogger
 
 from icir_control.errors import DivergenceError
 from icir_control.nodes.bridge.config import BridgeConfig
-from icir_control.nodes.bridge.gate import CommandGate, Hold, StateOutput
-from icir_control.nodes.bridge.servo import Servo
-from icir_control.nodes.bridge.timing import Pacer, PeriodicTasks
+from icir_control.nodes.bridge.gate import CommandGate, StateOutput
+from icir_control.nodes.bridge.timing import Hold, Pacer, PeriodicTasks
 from icir_control.nodes.bridge.wrench import PushSchedule
 from icir_control.nodes.transport.endpoints import JointStatePublisher, JointStateSubscription
+from icir_control.nodes.transport.messages import NANOSECONDS
 from icir_control.nodes.transport.waiter import Waiter
 from icir_control.simulation import World
 
@@ -23,7 +23,6 @@ BRAKE_RATE = 20.0
 """Without commands, joint speeds decay as exp(-rate t) [1/s]: to a 400th in 0.3 s."""
 
 _REASON_PERIOD = 1.0  # s of wall time between two checks why the first command does not come
-_NANOSECONDS = 1e9
 
 
 @dataclass
@@ -367,38 +366,8 @@ class FreeRunningLoop(Loop):
             self.statistics.missed += 1
             steps = age_ns // self.world.timestep_ns
             self.statistics.age_max = max(self.statistics.age_max, steps)
-        if age_ns > self._timeout * _NANOSECONDS:
+        if age_ns > self._timeout * NANOSECONDS:
             self._report_timeout('the arm is braked')
         elif not self.duplicate:
-            return self._torque
-        return self.world.brake_torque(BRAKE_RATE)
-
-
-class ServoLoop(FreeRunningLoop):
-    """Steps by the wall clock, and turns what ros2_control commands into torques.
-
-    Time goes on before the first command, too: a controller manager waits for `/clock`.
-    """
-
-    def open_run(self) -> None:
-        """Begin a run, without targets."""
-        self._servo = Servo(self.world, self.config.model.velocity_limit)
-        super().open_run()
-
-    @property
-    def _may_begin(self) -> bool:
-        return True
-
-    def _keep_command(self) -> None:
-        self._servo.take(self.commands, self.world.time_ns)
-
-    def _choose_torque(self) -> NDArray[np.float64]:
-        """Return the torque for the newest targets, or that of the brake when they are too old."""
-        now_ns = self.world.time_ns
-        if now_ns - self.gate.admitted_ns > self._timeout * _NANOSECONDS:
-            self._report_timeout('the arm is held up')
-        elif self.gate.has_admitted and not self.duplicate:
-            self._torque[:] = self._servo.torque(self.config.servo, now_ns)
-            self._is_unchecked = True
             return self._torque
         return self.world.brake_torque(BRAKE_RATE)

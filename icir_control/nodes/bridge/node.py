@@ -3,7 +3,6 @@
 import gc
 import time
 from collections.abc import Callable
-from importlib.util import find_spec
 from typing import Any
 
 from rclpy.time import Time
@@ -12,16 +11,15 @@ from rosgraph_msgs.msg import Clock
 from icir_control.dynamics import FrameType
 from icir_control.nodes.bridge.config import BridgeConfig
 from icir_control.nodes.bridge.diagnostics import BridgeDiagnostics
-from icir_control.nodes.bridge.loop import FreeRunningLoop, LockstepLoop, ServoLoop
+from icir_control.nodes.bridge.loop import FreeRunningLoop, LockstepLoop
 from icir_control.nodes.bridge.self_check import check_model
 from icir_control.nodes.bridge.services import SimulationServices
-from icir_control.nodes.bridge.servo import AnyCommands
+from icir_control.nodes.bridge.servo import AnyCommands, ServoLoop
 from icir_control.nodes.bridge.window import Window
 from icir_control.nodes.bridge.wrench import WrenchInput
 from icir_control.nodes.parameters import Parameters
 from icir_control.nodes.process.graph import Publishers
-from icir_control.nodes.process.run import gc_off, join_graph
-from icir_control.nodes.process.scheduling import shorten_slices
+from icir_control.nodes.process.run import gc_off, join_graph, shorten_slices
 from icir_control.nodes.process.stop_request import StopRequest
 from icir_control.nodes.transport.endpoints import JointStatePublisher, JointStateSubscription
 from icir_control.nodes.transport.waiter import Waiter
@@ -94,11 +92,7 @@ class MujocoBridge:
         )
 
     def _build_interface(self) -> None:
-        services = SimulationServices(self.node, self._loop, self._waiter)
-        if find_spec('simulation_interfaces') is not None:
-            from icir_control.nodes.bridge.standard_services import StandardServices
-
-            StandardServices(self.node, self._loop, services.take_steps)
+        SimulationServices(self.node, self._loop, self._waiter)
         links = [frame for frame in self._model.frames if frame.type is FrameType.BODY]
         wrenches = WrenchInput(
             self.node,

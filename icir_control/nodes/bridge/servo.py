@@ -10,6 +10,7 @@ from rclpy.node import Node
 
 from icir_control.errors import InvalidValueError
 from icir_control.nodes.bridge.config import ServoGains
+from icir_control.nodes.bridge.loop import BRAKE_RATE, FreeRunningLoop
 from icir_control.nodes.transport.endpoints import JointStateSubscription
 from icir_control.nodes.transport.messages import (
     FIELDS,
@@ -105,3 +106,33 @@ class Servo:
         acceleration[is_effort] = 0.0
         torque = world.inverse_dynamics(acceleration)
         return np.where(is_effort, 0.0, torque) + np.nan_to_num(self._effort)
+
+
+class ServoLoop(FreeRunningLoop):
+    """Steps by the wall clock, and turns what ros2_control commands into torques.
+
+    Time goes on before the first command, too: a controller manager waits for `/clock`.
+    """
+
+    def open_run(self) -> None:
+        """Begin a run, without targets."""
+        self._servo = Servo(self.world, self.config.model.velocity_limit)
+        super().open_run()
+
+    @property
+    def _may_begin(self) -> bool:
+        return True
+
+    def _keep_command(self) -> None:
+        self._servo.take(self.commands, self.world.time_ns)
+
+    def _choose_torque(self) -> FloatArray:
+        """Return the torque for the newest targets, or that of the brake when they are too old."""
+        now_ns = self.world.time_ns
+        if now_ns - self.gate.admitted_ns > self._timeout * NANOSECONDS:
+            self._report_timeout('the arm is held up')
+        elif self.gate.has_admitted and not self.duplicate:
+            self._torque[:] = self._servo.torque(self.config.servo, now_ns)
+            self._is_unchecked = True
+            return self._torque
+        return self.world.brake_torque(BRAKE_RATE)

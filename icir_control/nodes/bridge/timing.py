@@ -1,5 +1,7 @@
-"""Wall time: when the next tick may begin, and which periodic tasks are due between two ticks."""
+"""When the next tick may begin: its wall time, a pause, and periodic tasks between two ticks."""
 
+import math
+import time
 from collections.abc import Callable
 
 Task = Callable[[float], object]
@@ -56,7 +58,7 @@ class Pacer:
             now: Wall time [s, monotonic].
         """
         self._grid = now
-        self.due = now if self._wall_period else -float('inf')
+        self.due = now if self._wall_period else -math.inf
 
     def begin_tick(self, now: float) -> None:
         """Note that a tick begins, and when the next one may.
@@ -90,12 +92,12 @@ class PeriodicTasks:
         """Start without tasks."""
         self._periods: dict[Task, float] = {}
         self._dues: dict[Task, float] = {}
-        self.due = float('inf')
+        self.due = math.inf
 
     def every(self, period: float, task: Task) -> None:
         """Add a task, due at once and then every `period` seconds; called with the wall time."""
         self._periods[task] = period
-        self.due = self._dues[task] = -float('inf')
+        self.due = self._dues[task] = -math.inf
 
     def run(self, now: float) -> None:
         """Run the tasks that are due.
@@ -109,3 +111,65 @@ class PeriodicTasks:
                 on_grid = self._dues[task] + period
                 self._dues[task] = on_grid if on_grid > now else now + period
         self.due = min(self._dues.values())
+
+
+class Hold:
+    """What stops simulation time: a pause, except for requested steps, or a diverged world.
+
+    Attributes:
+        is_paused: Whether a pause was requested.
+        divergence: How the physics diverged, a sentence; empty when it has not.
+        step_due: Until when the command for a requested step may come [s, monotonic].
+    """
+
+    def __init__(self, timeout: float) -> None:
+        """Stop nothing.
+
+        Args:
+            timeout: How long a requested step waits for its command [s of wall time].
+        """
+        self.is_paused = False
+        self.divergence = ''
+        self.step_due = math.inf
+        self._timeout = timeout
+        self._count = self._taken = 0
+        self._done: Callable[[str], None] | None = None
+
+    @property
+    def may_step(self) -> bool:
+        """Whether nothing stops time."""
+        return not (self.divergence or (self.is_paused and self._done is None))
+
+    def request_steps(self, count: int, done: Callable[[str], None]) -> bool:
+        """Ask for steps while paused; return whether the request is accepted: one at a time.
+
+        Args:
+            count: How many, at least 1.
+            done: Called with why not all of them were taken; empty when they were.
+        """
+        if self._done is not None:
+            return False
+        self._count, self._taken, self._done = count, 0, done
+        self.step_due = time.monotonic() + self._timeout
+        return True
+
+    def cancel_steps(self) -> None:
+        """Let requested steps fail at the next check: their run has ended."""
+        self.step_due = -math.inf
+
+    def finish_step(self, failure: str = '') -> None:
+        """Note that a step was taken, or why not; answer the request for steps when it is over."""
+        self.step_due = math.inf
+        done = self._done
+        if done is None:
+            return
+        self._taken += not failure
+        if self._taken < self._count and not failure:
+            if self.is_paused:
+                self.step_due = time.monotonic() + self._timeout
+                return
+            failure = 'not paused any more'
+        if failure and self._count > 1:
+            failure += f'; {self._taken} of {self._count} steps taken'
+        self._done = None
+        done(failure)

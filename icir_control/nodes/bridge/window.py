@@ -11,12 +11,12 @@ from icir_control.dynamics import forward_kinematics, frame_placement
 from icir_control.errors import SimulationError
 from icir_control.nodes.bridge.config import BridgeConfig
 from icir_control.nodes.ghost import ghost_of
-from icir_control.nodes.transport.newest import Newest
+from icir_control.nodes.transport.endpoints import Newest
+from icir_control.nodes.transport.messages import NANOSECONDS
 from icir_control.simulation import World, open_viewer
 from icir_control.spatial import SE3, exp3
 from icir_control.spatial.arrays import Array
 
-_NANOSECONDS = 1_000_000_000
 _STALE_NS = 500_000_000  # of simulation time, after which an error is no longer shown
 
 
@@ -79,7 +79,7 @@ class Window:
 
     def _is_of_now(self, message: Any) -> bool:
         stamp = message.header.stamp
-        sent_ns = stamp.sec * _NANOSECONDS + stamp.nanosec
+        sent_ns = stamp.sec * NANOSECONDS + stamp.nanosec
         return bool(self._world.time_ns - sent_ns < _STALE_NS)
 
     def _open(self, _: Any, response: Any) -> Any:

@@ -10,9 +10,10 @@ import numpy as np
 from geometry_msgs.msg import WrenchStamped
 from rclpy.node import Node
 
+from icir_control.nodes.transport.messages import NANOSECONDS
+
 # A stamp further ahead [ns] is that of a wall clock.
 MAX_AHEAD = 60_000_000_000
-_NANOSECONDS = 1_000_000_000
 _NEVER = 2**63 - 1
 _QUEUE = 100
 _NOTHING = np.zeros(6)
@@ -142,7 +143,7 @@ class WrenchInput:
 
     def _take(self, message: WrenchStamped) -> None:
         stamp = message.header.stamp
-        start_ns = stamp.sec * _NANOSECONDS + stamp.nanosec
+        start_ns = stamp.sec * NANOSECONDS + stamp.nanosec
         force, torque = message.wrench.force, message.wrench.torque
         wrench = np.array([force.x, force.y, force.z, torque.x, torque.y, torque.z])
         link = message.header.frame_id
@@ -155,17 +156,17 @@ class WrenchInput:
         elif ahead > MAX_AHEAD:
             self._refuse(
                 'wall_clock',
-                f'its stamp is {ahead / _NANOSECONDS:.0f} s ahead of simulation time; at most'
-                f' {MAX_AHEAD // _NANOSECONDS} s are accepted, and a stamp of zero means now',
+                f'its stamp is {ahead / NANOSECONDS:.0f} s ahead of simulation time; at most'
+                f' {MAX_AHEAD // NANOSECONDS} s are accepted, and a stamp of zero means now',
             )
         else:
-            hold_ns = round(self._hold() * _NANOSECONDS)
+            hold_ns = round(self._hold() * NANOSECONDS)
             self._schedule.add(Push(start_ns, hold_ns, link, wrench))
 
     def _publish(self, now_ns: int, link: str, wrench: np.ndarray) -> None:
         message = WrenchStamped()
         stamp, force, torque = message.header.stamp, message.wrench.force, message.wrench.torque
-        stamp.sec, stamp.nanosec = divmod(now_ns, _NANOSECONDS)
+        stamp.sec, stamp.nanosec = divmod(now_ns, NANOSECONDS)
         message.header.frame_id = link
         force.x, force.y, force.z, torque.x, torque.y, torque.z = wrench.tolist()
         self._publisher.publish(message)

@@ -20,8 +20,12 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from icir_control.control import TRAJECTORY, Controller, Waypoints
 from icir_control.errors import RefusedError
-from icir_control.nodes.controller.motion_status import Goal, MotionStatus, stamp_words
-from icir_control.nodes.controller.trajectories import error_code_of
+from icir_control.nodes.controller.motion_status import (
+    Goal,
+    MotionStatus,
+    error_code_of,
+    stamp_words,
+)
 from icir_control.parameter import FloatArray
 
 FEEDBACK_PERIOD = 0.05

@@ -12,10 +12,14 @@ from std_msgs.msg import Header
 from icir_control.control import TRAJECTORY, Controller
 from icir_control.errors import IcirError
 from icir_control.nodes.controller.telemetry import key_values
-from icir_control.nodes.controller.trajectories import error_code_of
 
 OUTCOMES = QoSProfile(depth=20, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 """Deep enough that an outcome reaches a slow subscriber before newer ones take its place."""
+
+INVALID_GOAL, INVALID_JOINTS, OLD_HEADER_TIMESTAMP = -1, -2, -3
+"""Error codes of control_msgs/action/FollowJointTrajectory, which need not be installed."""
+
+_CODES = {'invalid_joints': INVALID_JOINTS, 'old_trajectory': OLD_HEADER_TIMESTAMP}
 
 
 class Goal(Protocol):
@@ -175,3 +179,8 @@ class MotionStatus:
 def stamp_words(header: Header) -> str:
     """Return the stamp of a request, by which its sender recognises the answer."""
     return f'{header.stamp.sec}.{header.stamp.nanosec:09d}'
+
+
+def error_code_of(error: IcirError) -> int:
+    """Return the standard error code of a refusal."""
+    return _CODES.get(getattr(error, 'reason', ''), INVALID_GOAL)

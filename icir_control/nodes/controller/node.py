@@ -20,12 +20,10 @@ from icir_control.nodes.controller.motion_status import MotionStatus
 from icir_control.nodes.controller.requests import Requests
 from icir_control.nodes.controller.state_monitor import StartDetector, StateMonitor
 from icir_control.nodes.controller.telemetry import Telemetry
-from icir_control.nodes.home import with_targets
 from icir_control.nodes.parameters import Parameters
-from icir_control.nodes.process.run import gc_off, join_graph
-from icir_control.nodes.process.scheduling import shorten_slices
+from icir_control.nodes.process.run import gc_off, join_graph, shorten_slices
 from icir_control.nodes.process.stop_request import StopRequest
-from icir_control.nodes.robot import LoadedRobot
+from icir_control.nodes.robot import LoadedRobot, with_targets
 from icir_control.nodes.run_token import euler_steps_of
 from icir_control.nodes.transport.endpoints import JointStatePublisher, JointStateSubscription
 from icir_control.nodes.transport.messages import FIELDS

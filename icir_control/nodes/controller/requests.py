@@ -1,4 +1,4 @@
-"""Requests to the controller by service and by topic: a mode, a posture, a pose, a wrench."""
+"""Requests to the controller by service and by topic: a mode, a target, a trajectory, a wrench."""
 
 from dataclasses import replace
 from functools import partial
@@ -15,12 +15,13 @@ from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory
 
 from icir_control.control import TRAJECTORY, Controller, Waypoints
-from icir_control.errors import IcirError, InvalidValueError
+from icir_control.errors import IcirError, InvalidValueError, RefusedError
 from icir_control.nodes.controller.interface import RobotClock
 from icir_control.nodes.controller.motion_status import MotionStatus, stamp_words
-from icir_control.nodes.controller.trajectories import waypoints_of
 from icir_control.nodes.transport.messages import read_joint_state
 from icir_control.spatial import SE3, Force
+
+_FIELDS = ('positions', 'velocities', 'accelerations', 'effort')
 
 
 class Requests:
@@ -157,3 +158,34 @@ class Requests:
                 'position', list(message.position), f'{len(message.name)} numbers, one per name'
             )
         return np.array([message.position[message.name.index(one)] for one in self._joint_names])
+
+
+def waypoints_of(message: JointTrajectory) -> Waypoints | None:
+    """Return the waypoints of a trajectory; None of one without points, which asks to stop.
+
+    Raises:
+        RefusedError: Fields that do not match the joints, or that differ from point to point.
+    """
+    points, joints = message.points, tuple(message.joint_names)
+    if not points:
+        return None
+    columns = {}
+    for name in _FIELDS:
+        rows = [getattr(point, name) for point in points]
+        lengths = {len(row) for row in rows}
+        if lengths not in ({0}, {len(joints)}):
+            raise RefusedError(
+                f'the trajectory is not valid: {name} of {sorted(lengths)} numbers; expected'
+                f' {len(joints)} in every point, as there are joint names, or none',
+                reason='invalid_trajectory',
+            )
+        columns[name] = [row.tolist() for row in rows] if lengths != {0} else None
+    if columns['positions'] is None or columns.pop('effort') is not None:
+        raise RefusedError(
+            'the trajectory is not valid: expected positions, and no effort, in every point',
+            reason='invalid_trajectory',
+        )
+    times = [p.time_from_start.sec + 1e-9 * p.time_from_start.nanosec for p in points]
+    stamp = message.header.stamp
+    start_time = stamp.sec + 1e-9 * stamp.nanosec
+    return Waypoints(joints, times, **columns, start_time=start_time or None)

@@ -14,10 +14,11 @@ from rclpy.qos import DurabilityPolicy, QoSProfile
 from std_msgs.msg import String
 
 from icir_control.errors import IcirError
-from icir_control.nodes.panel.page import Inputs, Page, ShownRobot
-from icir_control.nodes.panel.record import Recording
+from icir_control.nodes.panel.controls import Recording
+from icir_control.nodes.panel.page import Inputs, Page
 from icir_control.nodes.panel.remote import RemoteNode
 from icir_control.nodes.panel.server import open_server
+from icir_control.nodes.panel.shapes import ShownRobot
 from icir_control.nodes.parameters import Parameters
 from icir_control.nodes.process.run import join_graph
 from icir_control.nodes.process.stop_request import StopRequest

@@ -1,9 +1,9 @@
-"""The page of one robot: it is built when the nodes are known, and shows their newest messages."""
+"""The page of one robot: built when its nodes are known; it shows their newest messages."""
 
 import time
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Self
+from collections import deque
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import viser
@@ -11,30 +11,25 @@ from geometry_msgs.msg import PoseStamped
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
+from viser import uplot
 
-from icir_control.dynamics import KinematicTree, Model, load_urdf, root_link, tip_link
-from icir_control.errors import ConfigurationError
-from icir_control.nodes.panel.controls import ControlsTab
+from icir_control.nodes.panel.controls import ControlsTab, Recording
 from icir_control.nodes.panel.parameters import Later, ParametersTab
-from icir_control.nodes.panel.plots import PlotsTab
-from icir_control.nodes.panel.record import Recording
 from icir_control.nodes.panel.remote import RemoteNode
 from icir_control.nodes.panel.scene import Scene
-from icir_control.nodes.panel.shapes import Shape, shapes_of
+from icir_control.nodes.panel.shapes import ShownRobot
 from icir_control.nodes.panel.touch import TouchTab
-from icir_control.nodes.robot import (
-    LOCKED,
-    MODEL,
-    PACKAGE_DIRS,
-    WHOLE_TREE,
-    positions_of,
-    robot_options,
-)
-from icir_control.nodes.transport.newest import Newest
-from icir_control.share import find_model_file
+from icir_control.nodes.transport.endpoints import Newest
 from icir_control.spatial import SE3
 from icir_control.spatial.arrays import Array
 
+SPAN = 10.0
+"""How long a value stays on a plot [s of wall time]."""
+
+_PERIOD = 0.5  # s between two updates: without a graphics card a browser draws slowly
+_TITLE_PERIOD = 1.0  # s, for a number that can be read
+_LEAST = 1e-12  # on a logarithmic scale
+_COLOURS = ('#1f77b4', '#ff7f0e', '#2ca02c', '#d62728', '#9467bd', '#8c564b', '#17becf')
 _PACE_SPAN = 1.0  # s of wall time over which the pace is measured
 
 
@@ -62,55 +57,6 @@ class Inputs:
     def take_mode(self, message: String) -> None:
         """Take the running mode."""
         self.mode = message.data
-
-
-@dataclass(frozen=True)
-class ShownRobot:
-    """What the page shows.
-
-    Attributes:
-        model: The arm; joints beyond it are held.
-        shapes: Of its links.
-        base: Name of the base frame.
-        tool: Name of the end effector's frame.
-    """
-
-    model: Model
-    shapes: list[Shape]
-    base: str
-    tool: str
-
-    @classmethod
-    def of(cls, remote: RemoteNode, description: str) -> Self:
-        """Return the robot that a node's parameters name.
-
-        Args:
-            remote: The controller or the bridge.
-            description: URDF of the topic `robot_description`; empty where nobody publishes it,
-                and the file is read that the node has read.
-
-        Raises:
-            IcirError: There is no such file here, or the description is not valid.
-        """
-        values = remote.values
-        try:
-            path = find_model_file(values[MODEL.name], values.get(PACKAGE_DIRS.name) or ())
-            description = description or path.read_text()
-        except ConfigurationError:
-            if not description:
-                raise
-            path = Path()
-        base, tool = values.get('base_frame') or '', values.get('end_effector_frame') or ''
-        locked = positions_of(values.get(LOCKED.name) or [])
-        tree = KinematicTree(description)
-        chain = tree.chain(base, tool, locked, whole_tree=bool(values.get(WHOLE_TREE.name)))
-        model = load_urdf(description, **robot_options(values, chain.held))
-        return cls(
-            model,
-            shapes_of(description, path.parent, model, values.get(PACKAGE_DIRS.name) or ()),
-            base or root_link(model),
-            chain.end_effector_frame or tip_link(model),
-        )
 
 
 class Page:
@@ -211,6 +157,76 @@ class Page:
         if elapsed >= _PACE_SPAN:
             self._pace = (simulated - self._pace_from[1]) / elapsed if self._pace_from[1] else 0.0
             self._pace_from = now, simulated
+
+
+class PlotsTab:
+    """The plots, which share their time."""
+
+    def __init__(self, gui: viser.GuiApi, joints: Sequence[str]) -> None:
+        """Show them.
+
+        Args:
+            gui: Where they go.
+            joints: Names of the joints.
+        """
+        self._pause = gui.add_checkbox('pause', False)
+        self._log = gui.add_checkbox('log scale', False)
+        self._plots = [
+            _Plot(gui, 'joint error [rad, m]', joints),
+            _Plot(gui, 'tool error [m]', ['distance']),
+            _Plot(gui, 'torque / limit', joints),
+            _Plot(gui, 'real-time factor; command age [steps]', ['factor', 'age']),
+        ]
+        self._start = time.monotonic()
+        self._due = 0.0
+
+    def update(self, *values: Array) -> None:
+        """Add what is newest, and draw it from time to time.
+
+        Args:
+            values: One array for each plot, in their order; NaN where there is nothing.
+        """
+        now = time.monotonic()
+        for plot, row in zip(self._plots, values, strict=True):
+            plot.add(now - self._start, row)
+        if now >= self._due and not self._pause.value:
+            self._due = now + _PERIOD
+            for plot in self._plots:
+                plot.draw(is_log=self._log.value)
+
+
+class _Plot:
+    """One plot."""
+
+    def __init__(self, gui: viser.GuiApi, title: str, names: Sequence[str]) -> None:
+        self._title, self._title_due = title, 0.0
+        self._rows: deque[Array] = deque()
+        series = [uplot.Series(label='t [s]')]
+        for i, name in enumerate(names):
+            series.append(uplot.Series(label=name, stroke=_COLOURS[i % len(_COLOURS)], width=1.5))
+        empty = tuple(np.array([0.0, 1.0]) for _ in series)
+        self._handle = gui.add_uplot(
+            empty, tuple(series), title=title, scales={'x': {'time': False}}, aspect=1.8
+        )
+        self._is_log = False
+
+    def add(self, moment: float, row: Array) -> None:
+        self._rows.append(np.concatenate([[moment], row]))
+        while self._rows[0][0] < moment - SPAN:
+            self._rows.popleft()
+
+    def draw(self, *, is_log: bool) -> None:
+        rows = np.array(self._rows).T
+        if is_log:
+            rows[1:] = np.maximum(np.abs(rows[1:]), _LEAST)
+        if is_log != self._is_log:
+            self._is_log = is_log
+            scale: uplot.Scale = {'distr': 3, 'log': 10} if is_log else {}
+            self._handle.scales = {'x': {'time': False}, 'y': scale}
+        self._handle.data = tuple(rows.copy())
+        if rows[0, -1] >= self._title_due and not np.isnan(rows[1:, -1]).all():
+            self._title_due = rows[0, -1] + _TITLE_PERIOD
+            self._handle.title = f'{self._title}: {np.nanmax(np.abs(rows[1:, -1])):.2g}'
 
 
 def _placement(message: PoseStamped) -> SE3:

@@ -1,17 +1,28 @@
-"""What a URDF says of the shapes of links, as triangles."""
+"""The robot that the page shows: its model, and the shapes of its links as triangles."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 from xml.etree import ElementTree
 
 import numpy as np
 import trimesh
 
-from icir_control.dynamics import Model
+from icir_control.dynamics import KinematicTree, Model, load_urdf, root_link, tip_link
 from icir_control.dynamics.joints import FrameType
+from icir_control.errors import ConfigurationError
+from icir_control.nodes.panel.remote import RemoteNode
+from icir_control.nodes.robot import (
+    LOCKED,
+    MODEL,
+    PACKAGE_DIRS,
+    WHOLE_TREE,
+    positions_of,
+    robot_options,
+)
+from icir_control.share import find_model_file
 from icir_control.simulation.inertia import ellipsoid_axes
 from icir_control.simulation.meshes import find_mesh, read_mesh
 from icir_control.spatial import SE3
@@ -36,6 +47,55 @@ class Shape:
     colour: Colour
     vertices: Array
     faces: Array
+
+
+@dataclass(frozen=True)
+class ShownRobot:
+    """What the page shows.
+
+    Attributes:
+        model: The arm; joints beyond it are held.
+        shapes: Of its links.
+        base: Name of the base frame.
+        tool: Name of the end effector's frame.
+    """
+
+    model: Model
+    shapes: list[Shape]
+    base: str
+    tool: str
+
+    @classmethod
+    def of(cls, remote: RemoteNode, description: str) -> Self:
+        """Return the robot that a node's parameters name.
+
+        Args:
+            remote: The controller or the bridge.
+            description: URDF of the topic `robot_description`; empty where nobody publishes it,
+                and the file is read that the node has read.
+
+        Raises:
+            IcirError: There is no such file here, or the description is not valid.
+        """
+        values = remote.values
+        try:
+            path = find_model_file(values[MODEL.name], values.get(PACKAGE_DIRS.name) or ())
+            description = description or path.read_text()
+        except ConfigurationError:
+            if not description:
+                raise
+            path = Path()
+        base, tool = values.get('base_frame') or '', values.get('end_effector_frame') or ''
+        locked = positions_of(values.get(LOCKED.name) or [])
+        tree = KinematicTree(description)
+        chain = tree.chain(base, tool, locked, whole_tree=bool(values.get(WHOLE_TREE.name)))
+        model = load_urdf(description, **robot_options(values, chain.held))
+        return cls(
+            model,
+            shapes_of(description, path.parent, model, values.get(PACKAGE_DIRS.name) or ()),
+            base or root_link(model),
+            chain.end_effector_frame or tip_link(model),
+        )
 
 
 def shapes_of(

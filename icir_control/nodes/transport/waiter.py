@@ -14,6 +14,7 @@ from icir_control.nodes.transport.endpoints import (
     JointStateSubscription,
     rclpy_implementation,
 )
+from icir_control.nodes.transport.messages import NANOSECONDS
 
 # How often services, parameters and timers are checked while messages keep coming [s].
 SLOW_PERIOD = 0.01
@@ -26,7 +27,6 @@ _SLOW_RETRY = 2e-3
 POLL_TIME = 100e-6
 # After polling without success a node blocks at once in the next 1, 3, 7 ... waits, at most:
 _MOST_BLOCKING_WAITS = 1023
-_NANOSECONDS = 1e9
 
 
 class Waiter:
@@ -97,7 +97,7 @@ class Waiter:
             for handle in self._handles:
                 self._add(handle)
             # A negative time would mean without end.
-            self._wait(int(left * _NANOSECONDS) if left > 0.0 else 0)
+            self._wait(int(left * NANOSECONDS) if left > 0.0 else 0)
         elif self._is_native:
             self._wait_for_all(max(until - now, 0.0))
         else:
@@ -168,7 +168,7 @@ class Waiter:
                 add(handle)
         for action in actions:
             action.add_to_wait_set(wait_set)
-        wait_set.wait(int(timeout_s * _NANOSECONDS))
+        wait_set.wait(int(timeout_s * NANOSECONDS))
         count = len(self._handles)
         is_slow_ready = any(map(wait_set.get_ready_entities, ENTITIES[1:])) or any(
             wait_set.is_ready('subscription', count + i) for i in range(len(others))
