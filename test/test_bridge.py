@@ -390,7 +390,7 @@ def test_the_clock_is_slow_and_never_goes_back(client):
 def test_who_is_missing_is_said(ros_graph):
     process = start_bridge(ros_graph, 'command_timeout:=0.3', 'plant.mass_scale:=1.1')
     process.wait_for(r'gen3_6dof: nq 6, timestep 0.001 s, in lockstep, 1 times real time')
-    process.wait_for(r'the plant departs from the model: plant.mass_scale = 1.1')
+    process.wait_for(r'the plant differs from the model: plant.mass_scale = 1.1')
     process.wait_for(r'no command for 0.3 s: no node publishes /joint_commands')
     client = BridgeClient(ros_graph).connect(process)
     assert client.wait_for_status('/client does not answer on /joint_commands').level == b'\1'

@@ -60,9 +60,9 @@ def test_a_session_of_keys(ros_graph, keyboard):
     keyboard.type('k')
     keyboard.wait_for('down refused: .*singular')
     keyboard.type('n')
-    keyboard.wait_for("'n' selects nothing; valid keys: g h a k v i j s x X y Y .* q\n")
+    keyboard.wait_for("'n' is not assigned; valid keys: g h a k v i j s x X y Y .* q\n")
     keyboard.type('\x1b[A')  # an arrow is one key, and none of its characters is taken for another
-    keyboard.wait_for(r"'\\x1b\[A' selects nothing")
+    keyboard.wait_for(r"'\\x1b\[A' is not assigned")
     keyboard.type('m')
     keyboard.wait_for('there is no simulation whose window could be opened')
     start = len(keyboard.output)
@@ -73,7 +73,7 @@ def test_a_session_of_keys(ros_graph, keyboard):
     assert controller.stop(signal.SIGTERM) == 0
     keyboard.wait_for('the controller has ended; waiting for it', start=start)
     keyboard.type('h')
-    keyboard.wait_for('there is no controller as yet', start=start)
+    keyboard.wait_for('there is no controller yet', start=start)
     ros_graph.start(
         'controller',
         '--ros-args',
@@ -141,8 +141,8 @@ def test_a_mode_takes_the_key_of_a_jog_step(ros_graph, keyboard):
         *('-p', 'modes.aside.law:=task', '-p', 'modes.aside.key:=x'),
     )
     table = keyboard.wait_for('(?s)key +mode.*q +quit').group()
-    assert 'x selects aside and no longer: tool along x, forth and back' in table
-    assert re.search('(?m)^X +tool along x', table)
+    assert 'x selects the mode aside, instead of: move the tool along +x, -x' in table
+    assert re.search('(?m)^X +move the tool along', table)
     source = StateSource(ros_graph.observer(), 'run')
     source.hold(HOME)
     keyboard.type('g')

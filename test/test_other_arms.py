@@ -97,7 +97,7 @@ def test_an_arm_within_a_robot_runs_by_its_urdf_alone(ros_graph, tmp_path):
 
     # The arm is stretched upwards, where no step of the tool is possible.
     press('j', 'jog$')
-    press('z', 'joints may move there: choose one by 1 to 9')
+    press('z', 'single joints may still move: select one by 1 to 9')
     press('9', 'there is no joint 9; the last is 6, turn')
     press('3', 'joint 3 is elbow')
     for key, sign in ('.', ''), (',', '-'):

@@ -131,7 +131,7 @@ def test_arm_and_ghost_can_be_told_apart(session, page, tmp_path):
 def test_a_slider_moves_its_joint(session, page):
     page.press('home')
     page.wait_for('mode home arrived')
-    page.press('Touch')
+    page.press('Interact')
     page.wait_for('joint_1')
 
     def has_turned():
@@ -154,8 +154,8 @@ def test_handles_are_dragged_by_the_mouse_and_let_go_at_a_reset(session, page):
         return float(page.field('force [N]'))
 
     def pull():
-        page.press('Touch')
-        page.choose('handle', 'pull at end_effector_link')
+        page.press('Interact')
+        page.choose('drag', 'pull at end_effector_link')
         page.grab(lambda: force() > 1.0)
 
     page.press('home')
@@ -187,7 +187,7 @@ def test_handles_are_dragged_by_the_mouse_and_let_go_at_a_reset(session, page):
 @pytest.mark.long
 def test_a_parameter_is_changed_and_a_refused_value_is_put_back(session, page):
     page.press('Parameters')
-    page.open_folder('controller modes home')
+    page.open_folder('controller: modes.home')
     page.type_into('duration', '1.5')
     session.observer.spin_until(
         lambda: parameter(session, 'controller', 'modes.home.duration') == 1.5
@@ -314,9 +314,11 @@ def test_a_button_records_what_the_arm_does(session, page, tmp_path):
 def test_a_node_that_dies_is_shown_dead_and_revived(session, page):
     button = page.button('home')
     session.controller.send(signal.SIGKILL)
-    page.wait_for('controller is dead')
+    page.wait_for('controller does not respond')
     session.start_controller()
-    page.wait(lambda: 'is dead' not in page.text and 'home' in page.text, 'the controller')
+    page.wait(
+        lambda: 'does not respond' not in page.text and 'home' in page.text, 'the controller'
+    )
     # The same page, in which somebody may be typing: another one would have another button.
     session.observer.spin_for(2.0)
     assert button.is_displayed()

@@ -67,8 +67,8 @@ class Bench:
         observer.spin_until(lambda: np.abs(self.session.position - HOME).max() < 1e-3, what='home')
         page.press('impedance')
         page.wait_for('mode impedance arrived')
-        page.press('Touch')
-        page.choose('handle', PULL)
+        page.press('Interact')
+        page.choose('drag', PULL)
         self.rest = self.session.tool.translation
         page.grab(lambda: float(page.field('force [N]')) > 1.0)
 
@@ -99,14 +99,14 @@ class Bench:
             page.wait(lambda: 'Connecting' not in page.text, 'the server')
         elif victim in ('bridge', 'controller'):
             page.press('Run')
-            page.wait_for('is dead')
+            page.wait_for('does not respond')
             if victim == 'bridge':
                 self.lives.append(self.folder / f'bridge_{len(self.lives)}')
                 self.session.record = self.lives[-1]
                 self.session.start_bridge()
             else:
                 self.session.start_controller()
-            page.wait(lambda: 'is dead' not in page.text, f'the {victim}')
+            page.wait(lambda: 'does not respond' not in page.text, f'the {victim}')
         page.let_go()
 
 

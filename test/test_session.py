@@ -150,13 +150,13 @@ def test_the_tool_is_jogged_and_stopped(ros_graph):
     start = len(keyboard.output)
     keyboard.type('-')
     keyboard.type('-')
-    keyboard.wait_for('motions run at 0.5 of their speed', start=start)
-    press(keyboard, '+', 'motions run at 0.7 of their speed')
+    keyboard.wait_for('speed scale 0.5', start=start)
+    press(keyboard, '+', 'speed scale 0.7')
     request = GetParameters.Request(names=['speed_scale'])
     answer = session.observer.call(GetParameters, 'controller/get_parameters', request)
     assert answer.values[0].double_value == 0.7
-    press(keyboard, '+', 'motions run at 1 of their speed')
-    press(keyboard, '+', 'motions run at 1 of their speed already')
+    press(keyboard, '+', 'speed scale 1')
+    press(keyboard, '+', 'speed scale 1, its limit')
 
     press(keyboard, 't', 'jog in base axes')
     for _ in range(3):

@@ -315,7 +315,7 @@ def test_a_key_opens_the_window_again_and_it_shows_where_the_arm_should_be(
     for _ in range(2):
         start = len(keyboard.output)
         keyboard.type('m')
-        keyboard.wait_for('the window is opened', start=start)
+        keyboard.wait_for('the window is open', start=start)
         shown(lambda picture: arm_pixels(picture) > 2000)
         hand(*FOCUS, 'key', 'ctrl+q')
         shown(lambda picture: picture.max() == 0)
@@ -323,7 +323,7 @@ def test_a_key_opens_the_window_again_and_it_shows_where_the_arm_should_be(
     shown(lambda picture: arm_pixels(picture) > 2000)
     start = len(keyboard.output)
     keyboard.type('m')
-    keyboard.wait_for('the window is open\n', start=start)
+    keyboard.wait_for('the window is open already\n', start=start)
     for keys, answer in (('h', 'home\n'), ('i', 'impedance\n')):
         start = len(keyboard.output)
         keyboard.type(keys)

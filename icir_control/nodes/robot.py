@@ -30,16 +30,16 @@ PACKAGE_DIRS = Parameter(
     'package_dirs',
     'string_array',
     (),
-    description='folders that are packages or hold packages, for package:// in `model` and in the '
-    'URDF, beside those above the URDF and the ament index',
+    description='folders to search for package:// URIs of `model` and of the URDF, besides the '
+    'folders above the URDF and the ament index',
     running=False,
 )
 LOCKED = Parameter(
     'locked_joints',
     'string_array',
     (),
-    description='joints that are held, "finger_joint1=0.02", rad or m; those that do not lie '
-    'between base and end effector are held at 0, or the limit next to it',
+    description='joints that are held, such as "finger_joint1=0.02" [rad or m]; those that do not '
+    'lie between base and end effector are held at 0, or at the limit nearest to it',
     running=False,
 )
 DEFAULT_EFFORT = Parameter(
@@ -47,7 +47,7 @@ DEFAULT_EFFORT = Parameter(
     'float',
     0.0,
     unit='N m, N',
-    description='effort limit of joints to which the URDF gives none, or 0; 0 for none',
+    description='effort limit of joints whose limit in the URDF is missing or 0; 0 for none',
     lower=0.0,
     running=False,
 )
@@ -55,15 +55,15 @@ REPAIR = Parameter(
     'repair',
     'bool',
     False,
-    description='whether an inertia that no body has is replaced by the nearest possible one',
+    description='replace an inertia that no rigid body can have by the nearest possible one',
     running=False,
 )
 WHOLE_TREE = Parameter(
     'whole_tree',
     'bool',
     False,
-    description='whether all joints are controlled, also those that do not lie between base and '
-    'end effector, such as those of a hand',
+    description='control all joints, also those that do not lie between base and end effector, '
+    'such as those of a hand',
     running=False,
 )
 ROBOT = {
@@ -144,7 +144,7 @@ class LoadedRobot:
             return ''
         shown = [f'{name}={value:g}' for name, value in list(held.items())[:_SHOWN]]
         more = f' and {len(held) - _SHOWN} more' if len(held) > _SHOWN else ''
-        return f'held, because they are locked or not part of the arm: {", ".join(shown)}{more}'
+        return f'joints held, because they are locked or not of the arm: {", ".join(shown)}{more}'
 
 
 def shipped_parameters(robot: str, node: str) -> dict[str, Any]:
@@ -242,7 +242,7 @@ def with_targets(config: 'ControllerConfig', robot: LoadedRobot) -> 'ControllerC
         if len(found) == len(empty):
             break
     if len(found) < len(empty):
-        _log.warning('something is in the way to each posture that was tried for %s', empty[-1])
+        _log.warning('no posture was found for %s that is reached without a collision', empty[-1])
         found += [*best[: len(empty) - len(found)]]
     return config.updated(
         {name: np.degrees(q).tolist() for name, q in zip(empty, found, strict=True)}

@@ -24,8 +24,8 @@ from icir_control.simulation import Plant, World
 class ServoGains:
     """Gains of the targets, weighted with the plant's mass matrix."""
 
-    kp: float = parameter(10000.0, '1/s^2', 'of a position target', lower=0.0, upper=1e6)
-    kd: float = parameter(200.0, '1/s', 'of a velocity target', lower=0.0, upper=1000.0)
+    kp: float = parameter(10000.0, '1/s^2', 'stiffness of a position target', lower=0.0, upper=1e6)
+    kd: float = parameter(200.0, '1/s', 'damping of a velocity target', lower=0.0, upper=1000.0)
 
 
 @dataclass(frozen=True)
@@ -48,8 +48,8 @@ class BridgeConfig:
     initial_configuration_deg: FloatArray = parameter(
         [],
         'deg',
-        'joint angles at the start and after a reset; none means zero, or the limit nearest to '
-        'it, or the nearest posture found in which no links touch (taken over at a reset)',
+        'joint angles at the start and after a reset; empty for zero, moved into the limits and '
+        'out of collision where necessary; a change takes effect at the next reset',
         length=PER_JOINT,
         may_be_empty=True,
     )
@@ -62,16 +62,16 @@ class BridgeConfig:
     command_timeout: float = parameter(
         0.5,
         's',
-        'time without a command after which the controller counts as missing: wall time in '
-        'lockstep, simulation time without',
+        'time without a command after which the controller is reported as missing: wall time in '
+        'lockstep, simulation time when free-running',
         lower=1e-3,
         running=False,
     )
     command_source: str = parameter(
         'answer',
         '',
-        'answer takes torques that repeat the header of a state; any, free-running only, takes '
-        'what ros2_control sends: any stamp, and position, velocity or effort',
+        'answer: torques that repeat the header of a state; any (free-running only): what '
+        'ros2_control sends, with any stamp, as position, velocity or effort',
         choices=('answer', 'any'),
         running=False,
     )

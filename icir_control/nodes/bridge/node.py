@@ -142,7 +142,7 @@ class MujocoBridge:
             f' {pace}; dynamics model and MuJoCo agree'
         )
         for name, value in config.plant.differences.items():
-            log.warning(f'the plant departs from the model: plant.{name} = {value}')
+            log.warning(f'the plant differs from the model: plant.{name} = {value}')
         for note in filter(None, (self._robot.note, *self.world.notes)):
             log.warning(note)
         for shape in self.world.left_out:
@@ -152,7 +152,10 @@ class MujocoBridge:
         if config.command_source == 'answer':
             log.info('time stands still until the first command')
         else:
-            log.info('takes commands from any source; the arm is held up until the first one')
+            log.info(
+                'commands from any source are accepted; until the first one the arm is held'
+                ' against gravity'
+            )
 
     def _update(self, changes: dict[str, Any]) -> None:
         """Apply changed parameters, all or none.

@@ -64,8 +64,8 @@ class Servo:
     A joint with a position target gets M (kp (q_d - q) + kd (v_d - v)) + bias; without a velocity
     target, v_d is the rate of the last two positions, and q_d goes on by it until the next one is
     overdue by a period. One with a velocity target alone gets M kd (v_d - v) + bias. A torque is
-    added to these, or is all that acts on the joint. A joint that is not commanded is held up and
-    comes to rest.
+    added to these, or is all that acts on the joint. A joint that is not commanded is held
+    against gravity and comes to rest.
     """
 
     def __init__(self, world: World, velocity_limit: FloatArray) -> None:
@@ -130,7 +130,7 @@ class ServoLoop(FreeRunningLoop):
         """Return the torque for the newest targets, or that of the brake when they are too old."""
         now_ns = self.world.time_ns
         if now_ns - self.gate.admitted_ns > self._timeout * NANOSECONDS:
-            self._report_timeout('the arm is held up')
+            self._report_timeout('the arm is held against gravity')
         elif self.gate.has_admitted and not self.duplicate:
             self._torque[:] = self._servo.torque(self.config.servo, now_ns)
             self._is_unchecked = True

@@ -84,12 +84,12 @@ class Window:
 
     def _open(self, _: Any, response: Any) -> Any:
         if self.viewer.is_open:
-            response.message = 'the window is open'
+            response.message = 'the window is open already'
             return response
         try:
             self.viewer.open()
             response.success = True
-            response.message = 'the window is opened'
+            response.message = 'the window is open'
         except SimulationError as error:
             response.message = str(error)
         return response

@@ -150,7 +150,9 @@ class WrenchInput:
         ahead = start_ns - self._time_ns()
         if link not in self._links:
             valid = ', '.join(sorted(self._links))
-            self._refuse('unknown_link', f'no link {link!r} that moves; valid frame_id: {valid}')
+            self._refuse(
+                'unknown_link', f'{link!r} is not a link that moves; valid frame_id: {valid}'
+            )
         elif not np.isfinite(wrench).all():
             self._refuse('not_finite', f'{wrench.tolist()} on {link!r} is not finite')
         elif ahead > MAX_AHEAD:

@@ -35,7 +35,7 @@ class Interface:
         choices=('joint_state', 'effort_array'),
         running=False,
     )
-    state_topic: str = parameter('joint_states', '', 'where the states come from', running=False)
+    state_topic: str = parameter('joint_states', '', 'topic of the states', running=False)
     command_joints: tuple[str, ...] = parameter(
         (),
         '',
@@ -45,7 +45,7 @@ class Interface:
     update_rate: float = parameter(
         1000.0,
         '1/s',
-        'of the states that an effort_array answers; their stamps may jitter',
+        'rate of the states that an effort_array answers; their stamps may jitter',
         lower=10.0,
         upper=1e4,
         running=False,

@@ -122,7 +122,7 @@ class MotionStatus:
         if motion is None:
             return
         if restarted:
-            self.end('aborted', 'the controller has begun anew')
+            self.end('aborted', 'the controller has started anew')
             return
         if controller.mode != motion.mode:
             self.end('aborted', f'mode {controller.mode or "(none)"} runs instead')

@@ -86,7 +86,7 @@ class ControllerNode:
             self.commands = JointStatePublisher(node, COMMANDS, names)
         config = declare_config(parameters, robot)
         if config.unused_modes:
-            self._log.info(f'not in mode_names, so not there: {", ".join(config.unused_modes)}')
+            self._log.info(f'configured, but not in mode_names: {", ".join(config.unused_modes)}')
         self._controller = Controller(model, config)
         self._log_model(model)
         self._warm_up()

@@ -164,7 +164,7 @@ class StateMonitor:
             names = ', '.join(self._publishers.on(self._topic))
             self._node.get_logger().error(
                 f'more than one node sends states on {self._topic}: {names};'
-                ' none is answered until one is left'
+                ' none is answered until only one is left'
             )
         self._has_duplicate = has_duplicate
         if token in self._tokens:
@@ -192,7 +192,9 @@ class StateMonitor:
         publishers = self._publishers.on(self._topic)
         rejected = self._states.rejected
         idle = (
-            'no mode: braked and held, or held up alone' if self._ticks else 'waiting for a state'
+            'no mode: braked and held, or held against gravity'
+            if self._ticks
+            else 'waiting for a state'
         )
         level, message = DiagnosticStatus.OK, self._controller.mode or idle
         if self._has_timed_out:

@@ -200,7 +200,7 @@ class Telemetry:
         warnings = {
             f'saturated: {limits["saturated joints"]}': controller.saturated.any(),
             'torque held back by its rate limit': controller.rate_limited,
-            'tool behind its path, the joints are at their limits': controller.path_limited,
+            'the tool lags its path, because joints are at their limits': controller.path_limited,
         }
         active = [sentence for sentence, is_active in warnings.items() if is_active]
         status = DiagnosticStatus(level=DiagnosticStatus.WARN if active else DiagnosticStatus.OK)

@@ -217,14 +217,14 @@ class ControllerClient:
         value = answer.values[0].double_value
         further = [speed for speed in SPEEDS if change * (speed - value) > 1e-9]
         if not further:
-            return f'motions run at {value:g} of their speed already'
+            return f'speed scale {value:g}, its limit'
         speed = min(further) if change > 0 else max(further)
         parameters = [Parameter(SPEED, value=speed).to_parameter_msg()]
         answer = await self._ask(SetParameters, 'set_parameters', parameters=parameters)
         if answer is None:
             return f'speed: {_NO_ANSWER}'
         result = answer.results[0]
-        return f'motions run at {speed:g} of their speed' if result.successful else result.reason
+        return f'speed scale {speed:g}' if result.successful else result.reason
 
 
 @dataclass(eq=False)

@@ -102,7 +102,7 @@ class Keyboard:
         elif action in (Action.QUIT, Action.HELP, Action.WINDOW):
             self._actions[action]()
         elif modes is None:
-            self._print(f'there is no {CONTROLLER} as yet; q quits')
+            self._print(f'there is no {CONTROLLER} yet; q quits')
         elif isinstance(action, Jog):
             self._jog(action, modes)
         elif isinstance(action, JointJog):
@@ -111,7 +111,7 @@ class Keyboard:
             self._actions[action]()
         else:
             valid = ' '.join([*modes, *(own for own in self._own_keys if own.isprintable())])
-            self._print(f'{key!r} selects nothing; valid keys: {valid}')
+            self._print(f'{key!r} is not assigned; valid keys: {valid}')
 
     def _jog(self, jog: Jog, modes: Mapping[str, Mode]) -> None:
         running = next((m for m in modes.values() if m.name == self._client.running), None)
@@ -122,11 +122,11 @@ class Keyboard:
             self._print(text)
             return
         able = ', '.join(f'{key} ({mode.name})' for key, mode in modes.items() if mode.takes_pose)
-        self._print(
-            f'{self._client.running or "what runs"} takes no jog steps; first press one of: {able}'
-            if able
-            else 'no mode takes jog steps; a mode of law task does'
-        )
+        if able:
+            mode = self._client.running or 'the running mode'
+            self._print(f'{mode} takes no jog steps; first press one of: {able}')
+        else:
+            self._print('none of the modes takes jog steps; one with the law task would')
 
     def _show_help(self) -> None:
         """Print the tables, with the present values of the parameters."""
@@ -138,7 +138,7 @@ class Keyboard:
     def _show_modes(self, modes: Mapping[str, Mode]) -> None:
         self._console.print(keys.table_of(modes))
         for key, text in keys.shadowed(modes).items():
-            self._print(f'{key} selects {modes[key].name} and no longer: {text}')
+            self._print(f'{key} selects the mode {modes[key].name}, instead of: {text}')
         self._console.print(keys.help_of(modes))
 
     def _show_loss(self) -> None:
@@ -162,7 +162,7 @@ class Keyboard:
         if self._shows_refusals:
             self._print(f'the step is refused: {status.message}')
         if of_tool:
-            self._print('joints may move there: choose one by 1 to 9, move it by . and ,')
+            self._print('single joints may still move: select one by 1 to 9, move it by . and ,')
 
     def _print(self, text: str) -> None:
         self._console.print(text, markup=False, highlight=False, soft_wrap=True)

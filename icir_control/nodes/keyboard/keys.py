@@ -80,18 +80,21 @@ def _axis_row(axis: int, text: str, forward: str) -> Row:
 
 
 ROWS = (
-    _axis_row(0, 'tool along x, forth and back', 'x'),
-    _axis_row(1, 'tool along y', 'y'),
-    _axis_row(2, 'tool along z', 'z'),
-    _axis_row(3, 'tool about x (roll)', 'r'),
-    _axis_row(4, 'tool about y (pitch)', 'p'),
-    _axis_row(5, 'tool about z (yaw)', 'w'),
-    Row('choose a joint', {str(i + 1): JointJog(i) for i in range(9)}),
-    Row('move that joint, forth and back', {'.': JointJog(None, 1), ',': JointJog(None, -1)}),
-    Row('jog in the axes of the base or of the tool', {'t': Action.AXES}),
+    _axis_row(0, 'move the tool along +x, -x', 'x'),
+    _axis_row(1, 'move the tool along +y, -y', 'y'),
+    _axis_row(2, 'move the tool along +z, -z', 'z'),
+    _axis_row(3, 'turn the tool about +x, -x (roll)', 'r'),
+    _axis_row(4, 'turn the tool about +y, -y (pitch)', 'p'),
+    _axis_row(5, 'turn the tool about +z, -z (yaw)', 'w'),
+    Row('select a joint', {str(i + 1): JointJog(i) for i in range(9)}),
+    Row(
+        'move the selected joint in +, - direction',
+        {'.': JointJog(None, 1), ',': JointJog(None, -1)},
+    ),
+    Row('switch between base and tool axes', {'t': Action.AXES}),
     Row('smaller, larger steps', {'[': Action.FINER, ']': Action.COARSER}),
     Row('slower, faster motions', {'-': Action.SLOWER, '+': Action.FASTER}),
-    Row("open MuJoCo's window, again if it was closed", {'m': Action.WINDOW}),
+    Row("open MuJoCo's window", {'m': Action.WINDOW}),
     Row('this help', {'?': Action.HELP}),
     Row('quit', {'q': Action.QUIT, CONTROL_D: Action.QUIT}),
 )

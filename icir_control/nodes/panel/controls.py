@@ -82,7 +82,7 @@ class Recording:
             size = self._path.stat().st_size * 1e-6 if self._path.exists() else 0.0
             self.sentence = f'recording {self._path}, {size:.1f} MB'
         else:
-            self.sentence = 'the recorder starts'
+            self.sentence = 'starting the recorder'
 
     def close(self) -> None:
         """End what runs, with a whole file."""
@@ -180,14 +180,15 @@ class ControlsTab:
         is_paused = self._bridge.is_alive and self._bridge.status.message == 'paused'
         if is_paused != self._is_paused:
             self._is_paused = is_paused
-            self._pause.label = 'go on' if is_paused else 'pause'
+            self._pause.label = 'resume' if is_paused else 'pause'
             self._step.disabled = not is_paused
-        words = [f'**{_plain(mode) or "no mode"}**, {factor:.2f} x real time']
+        pace = 'paused' if is_paused else f'{factor:.2f} x real time'
+        words = [f'**{_plain(mode) or "no mode"}**, {pace}']
         for remote in (self._bridge, self._controller):
             if not remote.values:
                 continue  # there has been none
             if not remote.is_alive:
-                words.append(f'**{_plain(remote.name)} is dead**')
+                words.append(f'**{_plain(remote.name)} does not respond**')
             elif remote.status.level != DiagnosticStatus.OK:
                 words.append(_plain(remote.status.message))
         content = '  \n'.join(words)

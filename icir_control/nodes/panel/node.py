@@ -9,7 +9,7 @@ from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from rcl_interfaces.msg import ParameterEvent
-from rclpy.executors import SingleThreadedExecutor
+from rclpy.executors import SingleThreadedExecutor, TimeoutException
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from std_msgs.msg import String
 
@@ -28,15 +28,15 @@ HOST = Parameter(
     'host',
     'string',
     '127.0.0.1',
-    description='address at which the page is served; another than that of this machine brings a '
-    'token, which is part of the address that is printed',
+    description='address at which the page is served; for one that other machines can reach, the '
+    'printed address has a token, without which nobody is let in',
     running=False,
 )
 PORT = Parameter(
     'port',
     'int',
     8080,
-    description='TCP port of the page, or where it is in use one of the next',
+    description='TCP port of the page; where it is in use, the next free one is taken',
     lower=0,
     upper=65535,
     running=False,
@@ -95,14 +95,14 @@ class PanelNode:
         while not stop:
             self._act(due)
             due = max(due + _PERIOD, time.monotonic())
-            for _ in range(_CALLBACKS):
-                self._executor.spin_once(0.0)
+            self._serve()
             for remote in (self._bridge, self._controller):
                 remote.update()
             if self._is_stale and (self._controller.values or self._bridge.values):
                 self._build()
             if self._page is not None:
-                self._page.update(self._inputs)
+                with self._server.atomic():  # else the server's thread is woken by every change
+                    self._page.update(self._inputs)
 
     def close(self) -> None:
         """Close the page, and leave the graph."""
@@ -112,6 +112,14 @@ class PanelNode:
         self._server.stop()
         self._executor.shutdown()
         self.node.destroy_node()
+
+    def _serve(self) -> None:
+        """Run the callbacks of ROS that are ready; to look whether one is takes some 0.1 ms."""
+        with suppress(TimeoutException):
+            for _ in range(_CALLBACKS):
+                callback, _, _ = self._executor.wait_for_ready_callbacks(0.0)
+                callback()
+                callback.result()
 
     def _act(self, until: float) -> None:
         """Do what pages ask for, as it comes, until a time."""

@@ -1,5 +1,6 @@
 """The page of one robot: built when its nodes are known; it shows their newest messages."""
 
+import math
 import time
 from collections import deque
 from collections.abc import Sequence
@@ -13,12 +14,13 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 from viser import uplot
 
+from icir_control.dynamics import Model
 from icir_control.nodes.panel.controls import ControlsTab, Recording
+from icir_control.nodes.panel.interact import InteractTab
 from icir_control.nodes.panel.parameters import Later, ParametersTab
 from icir_control.nodes.panel.remote import RemoteNode
 from icir_control.nodes.panel.scene import Scene
-from icir_control.nodes.panel.shapes import ShownRobot
-from icir_control.nodes.panel.touch import TouchTab
+from icir_control.nodes.panel.shapes import ShownRobot, unit_of
 from icir_control.nodes.transport.endpoints import Newest
 from icir_control.spatial import SE3
 from icir_control.spatial.arrays import Array
@@ -28,7 +30,8 @@ SPAN = 10.0
 
 _PERIOD = 0.5  # s between two updates: without a graphics card a browser draws slowly
 _TITLE_PERIOD = 1.0  # s, for a number that can be read
-_LEAST = 1e-12  # on a logarithmic scale
+_LEAST = 1e-16  # on a logarithmic axis
+_PLAIN = (0.01, 1e4)  # greatest value of an axis that is not scaled
 _COLOURS = ('#1f77b4', '#ff7f0e', '#2ca02c', '#d62728', '#9467bd', '#8c564b', '#17becf')
 _PACE_SPAN = 1.0  # s of wall time over which the pace is measured
 
@@ -93,10 +96,10 @@ class Page:
         tabs = gui.add_tab_group()
         with tabs.add_tab('Run'):
             self.controls = ControlsTab(server, controller, bridge, recording, later)
-        with tabs.add_tab('Touch'):
-            self._touch = TouchTab(server, node, robot.model, self._scene, later)
+        with tabs.add_tab('Interact'):
+            self._interact = InteractTab(server, node, robot.model, self._scene, later)
         with tabs.add_tab('Plots'):
-            self._plots = PlotsTab(gui, robot.model.joint_names)
+            self._plots = PlotsTab(gui, robot.model)
         with tabs.add_tab('Parameters'):
             remotes = [one for one in (controller, bridge) if one.values]
             self._parameters = ParametersTab(gui, remotes, later, self.controls.say)
@@ -132,14 +135,14 @@ class Page:
         velocity = self._numbers(reference, reference.velocity)
         if reference.header.frame_id != self._run:  # the simulation has started anew, or was reset
             self._run = reference.header.frame_id
-            self._touch.let_go()
-        self._touch.update(inputs.mode, message, position, velocity)
+            self._interact.let_go()
+        self._interact.update(inputs.mode, message, position, velocity)
         pace = np.array([self._pace, self._age()])
         self._plots.update(self._error, np.array([self._distance]), shares, pace)
 
     def close(self) -> None:
         """Let go of the arm."""
-        self._touch.let_go()
+        self._interact.let_go()
 
     def _age(self) -> float:
         """Return the greatest age of a command in the last second [steps]."""
@@ -162,20 +165,21 @@ class Page:
 class PlotsTab:
     """The plots, which share their time."""
 
-    def __init__(self, gui: viser.GuiApi, joints: Sequence[str]) -> None:
+    def __init__(self, gui: viser.GuiApi, model: Model) -> None:
         """Show them.
 
         Args:
             gui: Where they go.
-            joints: Names of the joints.
+            model: The arm.
         """
+        joints = model.joint_names
         self._pause = gui.add_checkbox('pause', False)
-        self._log = gui.add_checkbox('log scale', False)
+        self._log = gui.add_checkbox('logarithmic', False, hint='of the absolute values')
         self._plots = [
-            _Plot(gui, 'joint error [rad, m]', joints),
-            _Plot(gui, 'tool error [m]', ['distance']),
-            _Plot(gui, 'torque / limit', joints),
-            _Plot(gui, 'real-time factor; command age [steps]', ['factor', 'age']),
+            _Plot(gui, 'joint error', unit_of(model), joints),
+            _Plot(gui, 'tool position error', 'm', ['distance']),
+            _Plot(gui, 'torque / effort limit', '', joints),
+            _Plot(gui, 'real-time factor; command age [steps]', None, ['factor', 'age']),
         ]
         self._start = time.monotonic()
         self._due = 0.0
@@ -198,17 +202,20 @@ class PlotsTab:
 class _Plot:
     """One plot."""
 
-    def __init__(self, gui: viser.GuiApi, title: str, names: Sequence[str]) -> None:
-        self._title, self._title_due = title, 0.0
+    def __init__(
+        self, gui: viser.GuiApi, name: str, unit: str | None, lines: Sequence[str]
+    ) -> None:
+        self._name, self._unit = name, unit
+        self._title_due = 0.0
+        self._scale = ''
         self._rows: deque[Array] = deque()
         series = [uplot.Series(label='t [s]')]
-        for i, name in enumerate(names):
-            series.append(uplot.Series(label=name, stroke=_COLOURS[i % len(_COLOURS)], width=1.5))
+        for i, line in enumerate(lines):
+            series.append(uplot.Series(label=line, stroke=_COLOURS[i % len(_COLOURS)], width=1.5))
         empty = tuple(np.array([0.0, 1.0]) for _ in series)
         self._handle = gui.add_uplot(
-            empty, tuple(series), title=title, scales={'x': {'time': False}}, aspect=1.8
+            empty, tuple(series), title=name, scales={'x': {'time': False}}, aspect=1.8
         )
-        self._is_log = False
 
     def add(self, moment: float, row: Array) -> None:
         self._rows.append(np.concatenate([[moment], row]))
@@ -216,17 +223,27 @@ class _Plot:
             self._rows.popleft()
 
     def draw(self, *, is_log: bool) -> None:
+        """Draw the last seconds, scaled: a browser writes three decimals at an axis, no more."""
         rows = np.array(self._rows).T
+        times, values = rows[0], rows[1:]
+        newest = np.abs(values[:, -1])
         if is_log:
-            rows[1:] = np.maximum(np.abs(rows[1:]), _LEAST)
-        if is_log != self._is_log:
-            self._is_log = is_log
-            scale: uplot.Scale = {'distr': 3, 'log': 10} if is_log else {}
-            self._handle.scales = {'x': {'time': False}, 'y': scale}
+            values[:], scale = np.log10(np.maximum(np.abs(values), _LEAST)), 'log10'
+        else:
+            peak = np.abs(values).max(where=~np.isnan(values), initial=0.0)
+            fits = peak == 0.0 or _PLAIN[0] <= peak < _PLAIN[1]
+            power = 0 if fits else max(3 * math.floor(math.log10(peak) / 3.0), -15)
+            values *= 10.0**-power
+            scale = f'1e{power}' if power else ''
         self._handle.data = tuple(rows.copy())
-        if rows[0, -1] >= self._title_due and not np.isnan(rows[1:, -1]).all():
-            self._title_due = rows[0, -1] + _TITLE_PERIOD
-            self._handle.title = f'{self._title}: {np.nanmax(np.abs(rows[1:, -1])):.2g}'
+        if scale == self._scale and times[-1] < self._title_due:
+            return
+        self._scale, self._title_due = scale, times[-1] + _TITLE_PERIOD
+        known = newest[~np.isnan(newest)]
+        value = ''
+        if known.size and self._unit is not None:
+            value = f': {known.max():.2g} {self._unit}'.rstrip()
+        self._handle.title = f'{self._name}{value}{f" (axis: {scale})" if scale else ""}'
 
 
 def _placement(message: PoseStamped) -> SE3:

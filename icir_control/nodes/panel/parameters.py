@@ -110,7 +110,7 @@ class ParameterInput:
                 words = [_WORDS[kind](word) for word in value.replace(',', ' ').split()]
                 value = words if _is_array(self._shown) or self._shown is None else words[0]
             except (IndexError, ValueError):
-                self._refuse(f'{value!r} is no number')
+                self._refuse(f'{value!r} is not a number')
                 return
 
         def take(reason: str) -> None:
@@ -187,7 +187,7 @@ def _groups(remote: RemoteNode) -> Iterator[tuple[str, list[str]]]:
         if own and not descriptor.read_only:
             groups[re.sub(r'\.?[^.]*$', '', name)].append(name)
     for group, names in groups.items():
-        yield f'{remote.name} {group.replace(".", " ")}'.strip(), names
+        yield f'{remote.name}: {group}' if group else remote.name, names
 
 
 def _range(descriptor: ParameterDescriptor) -> tuple[float, float]:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import viser
 
-from icir_control.dynamics import Model, forward_kinematics, frame_placement
+from icir_control.dynamics import Data, Model, forward_kinematics, frame_placement
 from icir_control.dynamics.joints import FrameType
 from icir_control.nodes.ghost import ghost_of
 from icir_control.nodes.panel.shapes import Shape
@@ -21,6 +21,7 @@ _SHADES = 10  # a colour changes in so many steps
 _VISIBLE = 1e-4  # m, or rad: a link that has moved less is not drawn anew, which costs a picture
 _TRAIL, _TRAIL_STEP = 300, 2e-3  # lines; m from one to the next
 _METRES_PER_NEWTON = 0.01
+_GRID = (190, 190, 190)
 _FIELD_OF_VIEW = np.radians(45.0)
 _SAMPLES = 200  # configurations that tell how far the arm reaches
 
@@ -50,9 +51,10 @@ class Scene:
         scene = server.scene
         scene.set_up_direction('+z')
         scene.configure_default_lights(cast_shadow=False)  # half of the time to draw
-        self._arm = _Robot(server, '/arm', model, shapes)
-        self._ghost = _Robot(server, '/ghost', model, shapes, ghost=True)
         forward_kinematics(model, self._data, model.neutral())
+        self._arm = _Robot(server, '/arm', model, shapes)
+        self._arm.place(self._data)
+        self._ghost = _Robot(server, '/ghost', model, shapes, ghost=True)
         self.T_world_base = frame_placement(model, self._data, base)
         wxyz, position = _pose(self.T_world_base)
         scene.add_frame(BASE, axes_length=0.1, axes_radius=0.003, wxyz=wxyz, position=position)
@@ -73,8 +75,11 @@ class Scene:
             forward_kinematics(self._model, self._data, self._model.random_configuration(rng))
             points += [self.placement(f.name).translation for f in self._model.frames]
         lower, upper = np.min(points, axis=0), np.max(points, axis=0)
-        centre, radius = 0.5 * (lower + upper), 0.5 * float(np.linalg.norm(upper - lower))
-        server.scene.add_grid('/floor', 8.0 * radius, 8.0 * radius)
+        centre = 0.5 * (lower + upper)
+        radius = float(np.linalg.norm(points - centre, axis=1).max())
+        server.scene.add_grid(
+            '/floor', 8.0 * radius, 8.0 * radius, cell_color=_GRID, section_color=_GRID
+        )
         camera = server.initial_camera
         camera.fov = _FIELD_OF_VIEW
         camera.look_at = centre
@@ -98,7 +103,7 @@ class Scene:
             shares: (nv,) torque, of its limit.
         """
         forward_kinematics(self._model, self._data, position)
-        self._arm.place(position)
+        self._arm.place(self._data)
         self._arm.colour(shares)
         point = self.placement(self._tool).translation
         if self._trail_end is None:
@@ -123,7 +128,8 @@ class Scene:
             self._model, self._ghost_data, self._tool, position, reference, T_world_tool
         )
         if ghost is not None:
-            self._ghost.place(ghost)
+            forward_kinematics(self._model, self._ghost_data, ghost)
+            self._ghost.place(self._ghost_data)
         self._ghost.frame.visible = ghost is not None
 
     def show_force(self, link: str, force: Array) -> None:
@@ -150,7 +156,7 @@ class _Robot:
         *,
         ghost: bool = False,
     ) -> None:
-        self._model, self._data = model, model.create_data()
+        self._model = model
         self.frame = server.scene.add_frame(name, show_axes=False, visible=not ghost)
         links = {
             frame.name: i for i, frame in enumerate(model.frames) if frame.type is FrameType.BODY
@@ -174,13 +180,11 @@ class _Robot:
             self._meshes.append((mesh, np.array(shape.colour), joint))
         self._shades: dict[int, int] = {}
         self._drawn: dict[int, Array] = {}
-        self.place(model.neutral())
 
-    def place(self, position: Array) -> None:
-        """Move all links to a configuration."""
-        forward_kinematics(self._model, self._data, position)
+    def place(self, data: Data) -> None:
+        """Move all links to where forward kinematics has them."""
         for link, node in self._frames.items():
-            wxyz, place = _pose(frame_placement(self._model, self._data, link))
+            wxyz, place = _pose(frame_placement(self._model, data, link))
             pose = np.concatenate([wxyz, place])
             if link not in self._drawn or np.abs(pose - self._drawn[link]).max() > _VISIBLE:
                 self._drawn[link] = pose

@@ -98,6 +98,12 @@ class ShownRobot:
         )
 
 
+def unit_of(model: Model) -> str:
+    """Return the unit of the joints' positions."""
+    are_lengths = {k < joint.kind.lengths for joint in model.joints for k in range(joint.nv)}
+    return ', '.join('m' if is_length else 'rad' for is_length in sorted(are_lengths))
+
+
 def shapes_of(
     urdf: str, folder: Path, model: Model, package_dirs: Sequence[str] = ()
 ) -> list[Shape]:

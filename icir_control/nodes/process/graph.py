@@ -78,11 +78,10 @@ class Publishers:
                 names = self.on(topic)
                 if len(names) > 1:
                     return (
-                        f'{topic} has several publishers: {", ".join(names)}; only one may be'
-                        ' there (a killed one is forgotten within 20 s). Two simulations go side'
-                        ' by side in namespaces of their own (ros2 launch icir_control'
-                        ' simulation.launch.py namespace:=second), or on ROS domains of their own'
-                        ' (export ROS_DOMAIN_ID=1)'
+                        f'{topic} has several publishers: {", ".join(names)}; only one may publish'
+                        ' it (the graph forgets a killed one within 20 s). A second simulation'
+                        ' needs its own namespace (ros2 launch icir_control simulation.launch.py'
+                        ' namespace:=second) or its own ROS domain (export ROS_DOMAIN_ID=1)'
                     )
         return ''
 

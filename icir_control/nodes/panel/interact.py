@@ -1,4 +1,4 @@
-"""What moves the arm by hand: a goal of the tool, joints, and a spring that pulls at a link."""
+"""What moves the arm by hand: targets of tool and joints, and a spring that pulls at a link."""
 
 import time
 from collections.abc import Callable
@@ -14,22 +14,23 @@ from icir_control.dynamics import Model
 from icir_control.dynamics.joints import FrameType
 from icir_control.nodes.panel.parameters import Later, when_changed
 from icir_control.nodes.panel.scene import BASE, Scene
+from icir_control.nodes.panel.shapes import unit_of
 from icir_control.spatial.arrays import Array
 
 JOGGING = 'jog'
 """The mode in which the arm follows the goal while it is dragged."""
 
-_GOAL, _PULL = 'goal of the tool', 'pull at '
+_GOAL, _PULL = 'target pose of the tool', 'pull at '
 _GOAL_PERIOD = 0.05  # s between two goals while one is dragged
 _JOINTS_PERIOD = 0.2  # s
 _REST = 1.0  # s after which sliders that nobody touches follow the arm
 _AT_REST = 1e-6  # rad/s or m/s
 _LARGEST_FORCE = 100.0  # N
 _STIFFNESS = 200.0  # N/m
-_TURN = np.pi  # rad, the farthest that a slider goes
+_TURN = 3.14  # rad, the farthest that a slider goes
 
 
-class TouchTab:
+class InteractTab:
     """The two handles, and a slider for each joint."""
 
     def __init__(
@@ -45,12 +46,13 @@ class TouchTab:
             later: See `Later`.
         """
         links = [f.name for f in model.frames if f.type is FrameType.BODY and f.parent != 0]
-        with server.gui.add_folder('Drag'):
+        with server.gui.add_folder('Handle'):
             self._dragged = server.gui.add_dropdown(
-                'handle',
+                'drag',
                 [_GOAL, *(f'{_PULL}{link}' for link in links)],
-                hint='the goal of the tool, which is sent when it is let go, and while it is '
-                f'dragged in {JOGGING}; or a spring that pulls at a link',
+                hint='the target pose is sent when the handle is released, in the mode '
+                f'{JOGGING} also while it is dragged; a pull is a spring from the link to the '
+                'handle',
             )
         self._goal = _Goal(server, node, later)
         self._pull = _Pull(server, node, scene, links[-1], later)
@@ -219,8 +221,9 @@ class _Joints:
         self._names = list(model.joint_names)
         limits = zip(model.lower_position_limit, model.upper_position_limit, strict=True)
         self._sliders: list[Any] = []
-        with gui.add_folder('Joints'):
-            gui.add_markdown('For modes whose law is joint, such as home.')
+        with gui.add_folder('Joint targets'):
+            unit = unit_of(model)
+            gui.add_markdown(f'Positions [{unit}], for modes with the law `joint`, such as home.')
             for name, (lower, upper) in zip(self._names, limits, strict=True):
                 least, most = max(float(lower), -_TURN), min(float(upper), _TURN)
                 slider = gui.add_slider(name, least, most, 1e-3, min(max(0.0, least), most))
