@@ -10,9 +10,19 @@ from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rich.console import Console
 
-from icir_control.nodes.keyboard import keys
 from icir_control.nodes.keyboard.client import ControllerClient
-from icir_control.nodes.keyboard.keys import CONTROLLER, Action, Jog, Jogger, JointJog, Mode
+from icir_control.nodes.keyboard.keys import (
+    CONTROLLER,
+    ROWS,
+    Action,
+    Jog,
+    Jogger,
+    JointJog,
+    Mode,
+    help_of,
+    shadowed,
+    table_of,
+)
 from icir_control.nodes.keyboard.terminal import Terminal
 from icir_control.nodes.process.run import join_graph
 from icir_control.nodes.process.stop_request import StopRequest
@@ -49,7 +59,7 @@ class Keyboard:
             NoTerminalError: The device is not a terminal.
         """
         self._console = console
-        self._own_keys = {key: action for row in keys.ROWS for key, action in row.keys.items()}
+        self._own_keys = {key: action for row in ROWS for key, action in row.keys.items()}
         self._executor = SingleThreadedExecutor(context=node.context)
         self._executor.add_node(node)
         self._client = ControllerClient(
@@ -136,10 +146,10 @@ class Keyboard:
             self._client.read_modes()
 
     def _show_modes(self, modes: Mapping[str, Mode]) -> None:
-        self._console.print(keys.table_of(modes))
-        for key, text in keys.shadowed(modes).items():
+        self._console.print(table_of(modes))
+        for key, text in shadowed(modes).items():
             self._print(f'{key} selects the mode {modes[key].name}, instead of: {text}')
-        self._console.print(keys.help_of(modes))
+        self._console.print(help_of(modes))
 
     def _show_loss(self) -> None:
         self._jogger.forget()
