@@ -30,7 +30,7 @@ SPAN = 10.0
 
 _PERIOD = 0.5  # s between two updates: without a graphics card a browser draws slowly
 _TITLE_PERIOD = 1.0  # s, for a number that can be read
-_LEAST = 1e-16  # on a logarithmic axis
+_LEAST = 1e-16  # on an axis
 _PLAIN = (0.01, 1e4)  # greatest value of an axis that is not scaled
 _COLOURS = ('#1f77b4', '#ff7f0e', '#2ca02c', '#d62728', '#9467bd', '#8c564b', '#17becf')
 _PACE_SPAN = 1.0  # s of wall time over which the pace is measured
@@ -213,8 +213,9 @@ class _Plot:
         for i, line in enumerate(lines):
             series.append(uplot.Series(label=line, stroke=_COLOURS[i % len(_COLOURS)], width=1.5))
         empty = tuple(np.array([0.0, 1.0]) for _ in series)
+        self._title = gui.add_markdown(name)  # a title of the plot itself would build it anew
         self._handle = gui.add_uplot(
-            empty, tuple(series), title=name, scales={'x': {'time': False}}, aspect=1.8
+            empty, tuple(series), scales={'x': {'time': False}}, aspect=1.8
         )
 
     def add(self, moment: float, row: Array) -> None:
@@ -227,6 +228,7 @@ class _Plot:
         rows = np.array(self._rows).T
         times, values = rows[0], rows[1:]
         newest = np.abs(values[:, -1])
+        values[np.abs(values) < _LEAST] = 0.0
         if is_log:
             values[:], scale = np.log10(np.maximum(np.abs(values), _LEAST)), 'log10'
         else:
@@ -243,7 +245,8 @@ class _Plot:
         value = ''
         if known.size and self._unit is not None:
             value = f': {known.max():.2g} {self._unit}'.rstrip()
-        self._handle.title = f'{self._name}{value}{f" (axis: {scale})" if scale else ""}'
+        axis = f' (axis: {scale})' if scale else ''
+        self._title.content = f'**{self._name}**{value}{axis}'
 
 
 def _placement(message: PoseStamped) -> SE3:
