@@ -172,7 +172,7 @@ def test_the_ros2_control_files_belong_to_the_robot_and_to_the_bridge(ros_graph)
         *('--ros-args', '--params-file', str(parameters), '-p', 'viewer:=none'),
         *(word for one in remap for word in ('-r', one)),
     )
-    process.wait_for('takes commands from any source')
+    process.wait_for('commands from any source are accepted')
     observer = ros_graph.observer()
     observer.spin_until(lambda: observer.count_publishers(topics['joint_states_topic']))
     observer.spin_until(lambda: observer.count_subscribers(topics['joint_commands_topic']))
