@@ -73,7 +73,7 @@ RECORD = {'imageio_ffmpeg', 'plotly'}
 # Of the extra `panel`, likewise.
 PANEL = {'viser', 'websockets'}
 # Of the extra `study`, likewise.
-STUDY = {'dask', 'distributed', 'scipy', 'optuna'}
+STUDY = {'dask', 'distributed', 'optuna', 'pyarrow', 'scipy'}
 
 
 def setup_answers(*options):

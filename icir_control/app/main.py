@@ -304,7 +304,7 @@ Scheduler = Annotated[
 def study_command(
     file: Annotated[Path, typer.Argument(help='YAML file: robot, run, vary, number, ...')],
     output: Annotated[
-        Path | None, typer.Option(help='CSV file.', show_default='results/NAME.csv')
+        Path | None, typer.Option(help='Parquet file.', show_default='results/NAME.parquet')
     ] = None,
     workers: Workers = None,
     scheduler: Scheduler = '',

@@ -24,7 +24,7 @@ def study_file(
 
     Args:
         file: YAML.
-        output: CSV file; None for one in `results/`, named like the study.
+        output: Parquet file; None for one in `results/`, named like the study.
         workers: Processes; None for one on each processor.
         scheduler: Address of a cluster; empty for processes of this machine.
         only: The one run that is wanted; None for all.
@@ -33,7 +33,7 @@ def study_file(
     Raises:
         IcirError: The study is not valid, or a file cannot be written.
     """
-    require('study', 'distributed', 'scipy')
+    require('study', 'distributed', 'pyarrow', 'scipy')
     from rich.console import Console
 
     from icir_control.app.output import writing
@@ -51,10 +51,11 @@ def study_file(
         for name, value in run_one(study, only, samples[only], record).items():
             console.print(f'{name}: {value}', markup=False)
         return
-    table = output or Path('results') / f'{file.stem}.csv'
+    table = output or Path('results') / f'{file.stem}.parquet'
+    if table.suffix != '.parquet':
+        raise ConfigurationError(f'{table} is not valid; expected a name that ends in .parquet')
     with writing(table):
         table.parent.mkdir(parents=True, exist_ok=True)
-        table.touch()
     with progress(console, file.stem, 'runs') as tell:
         rows = run_study(study, table, tell, workers=workers, scheduler=scheduler)
     show(study, rows, file, console)
