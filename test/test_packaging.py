@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from icir_control.app.extras import require
+from icir_control.app.environment import require
 from icir_control.errors import ConfigurationError
 from icir_control.share import share_directory
 

@@ -162,7 +162,7 @@ def sim(
 @app.command('panel')
 def panel_command(panel_host: Annotated[str, PANEL_HOST] = '127.0.0.1') -> None:
     """Show the arm on a page in the browser, and serve what is done there, until a signal."""
-    from icir_control.app.extras import require
+    from icir_control.app.environment import require
     from icir_control.app.panel import ARGUMENTS
 
     require('panel', 'viser')
@@ -271,7 +271,7 @@ def demo(
     ] = None,
 ) -> None:
     """Run every mode once, by itself, and measure: a table, plots, a film and a report."""
-    from icir_control.app.extras import require
+    from icir_control.app.environment import require
 
     require('sim', 'rclpy')
     require('record', 'mcap_ros2')

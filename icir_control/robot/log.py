@@ -187,7 +187,7 @@ class Log:
         Raises:
             ConfigurationError: The file exists, or a library is missing.
         """
-        from icir_control.app.extras import require
+        from icir_control.app.environment import require
 
         require('record', 'mcap')
         require('sim', 'rclpy')

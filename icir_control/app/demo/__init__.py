@@ -14,8 +14,8 @@ from icir_control.app.demo.plots import write_plots
 from icir_control.app.demo.rehearsal import rehearsed
 from icir_control.app.demo.report import table_of, write_report
 from icir_control.app.demo.run import record_run
+from icir_control.app.environment import writing
 from icir_control.app.measurement import Metric, have_passed
-from icir_control.app.output import writing
 from icir_control.app.promises import Amount, measured, promises
 from icir_control.app.recording import film_of, report_on
 from icir_control.app.robot import RobotFiles

@@ -13,13 +13,13 @@ import plotly.graph_objects as go
 import plotly.io
 from plotly.subplots import make_subplots
 
+from icir_control.app.environment import writing
 from icir_control.app.measurement import (
     Array,
     Metric,
     TimeSeries,
     angle_between,
 )
-from icir_control.app.output import writing
 from icir_control.app.recording.reader import Recording, RecordingError, Span
 from icir_control.app.recording.topics import CURRENT_POSE, JOINT_REFERENCE, REFERENCE_POSE
 from icir_control.dynamics import load_urdf

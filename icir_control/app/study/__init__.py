@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from icir_control.app.extras import require
+from icir_control.app.environment import require, writing
 from icir_control.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -36,7 +36,6 @@ def study_file(
     require('study', 'distributed', 'pyarrow', 'scipy')
     from rich.console import Console
 
-    from icir_control.app.output import writing
     from icir_control.app.study.engine import run_study
     from icir_control.app.study.plan import Study
     from icir_control.app.study.report import show, write_page
@@ -81,7 +80,6 @@ def tune_file(file: Path, output: Path | None, workers: int | None, scheduler: s
     require('study', 'distributed', 'optuna', 'scipy')
     from rich.console import Console
 
-    from icir_control.app.output import writing
     from icir_control.app.study import tune
     from icir_control.app.study.engine import cluster
     from icir_control.app.study.report import show_gain

@@ -16,7 +16,7 @@ from typing import Self
 import pyarrow as pa
 from pyarrow import parquet
 
-from icir_control.app.output import writing
+from icir_control.app.environment import writing
 from icir_control.app.study.plan import Study
 from icir_control.app.study.run import Row
 from icir_control.errors import ConfigurationError
