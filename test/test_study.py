@@ -379,7 +379,7 @@ def test_workers_and_scheduler_that_are_killed_lose_nothing(tmp_path, start_clus
         elif done == 950:
             cluster.scheduler.kill()
 
-    with pytest.raises(ClusterError, match=r'the scheduler is gone, with \d+ runs to do'):
+    with pytest.raises(ClusterError, match=r'the scheduler has ended, and \d+ runs are missing'):
         run_study(study, table, kill, scheduler=cluster.address)
     assert len(kills) == 20
     assert 950 <= len(pd.read_parquet(table)) < 1000

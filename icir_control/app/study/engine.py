@@ -28,7 +28,7 @@ TASKS, LARGEST_TASK = 32, 16
 
 
 class ClusterError(IcirError):
-    """The scheduler is gone, or a run has ended the processes that it ran in."""
+    """The scheduler has ended, or a run has ended the processes that it ran in."""
 
 
 def run_study(
@@ -76,7 +76,7 @@ def run_all(
         samples: What differs.
 
     Raises:
-        ClusterError: The scheduler is gone; or, when all others are there, runs are missing.
+        ClusterError: The scheduler has ended; or, when all others are there, runs are missing.
     """
     from distributed import Future, KilledWorker
 
@@ -100,15 +100,16 @@ def run_all(
         pending.remove(one)
         if one.cancelled():
             raise ClusterError(
-                f'the scheduler is gone, with {len(missing)} runs to do; the same command goes on'
+                f'the scheduler has ended, and {len(missing)} runs are missing; the same command'
+                ' goes on'
             )
         if one.status == 'error' and not isinstance(error := one.exception(), KilledWorker):
             raise error
         one.release()  # the scheduler forgets it: memory stays flat
     if missing:
         raise ClusterError(
-            f'runs {", ".join(map(str, sorted(missing)))} are given up, for the workers that they'
-            ' ran on have died; the same command tries them again'
+            f'runs {", ".join(map(str, sorted(missing)))} are missing, since the workers that ran'
+            ' them died; the same command tries them again'
         )
 
 

@@ -127,7 +127,7 @@ def write_page(study: Study, rows: Rows, file: Path, page: Path) -> None:
     pictures = ''
     if study.vary and _arrived(rows):
         pictures = (
-            f'<h2>Metrics over what varied</h2><p>Runs that did not arrive are crosses.</p>'
+            f'<h2>Metrics over the varied parameters</h2><p>Runs that did not arrive are crosses.</p>'
             f'{_image(scatter(study, rows))}{_pairs(study, rows)}'
             '<h2>Sensitivities</h2><p>Median of a metric over the fifth of the runs with the least'
             ' (blue) and the greatest (red) value of a parameter; the line is the median of'
@@ -230,7 +230,7 @@ def label(study: Study, metric: str) -> str:
 def _pairs(study: Study, rows: Rows) -> str:
     if len(study.vary) < 2:
         return ''
-    return f'<h2>Pairs of what varied</h2>{_image(pairs(study, rows))}'
+    return f'<h2>Pairs of varied parameters</h2>{_image(pairs(study, rows))}'
 
 
 def _headline(rows: Rows) -> str:
