@@ -200,7 +200,7 @@ def test_the_log_has_named_series(robot):
         _ = log.tool_eror
     figure = log.plot('q', 'tool_error')
     first, second = figure.axes
-    assert first.get_ylabel() == 'q\n[rad or m]'
+    assert first.get_ylabel() == 'q\n[rad]'
     np.testing.assert_array_equal(second.lines[2].get_ydata(), log.tool_error[:, 2])
     assert [text.get_text() for text in first.get_legend().get_texts()] == [
         *robot.model.joint_names

@@ -142,20 +142,31 @@ class Log:
 
         shown = names or [name for name in _PLOTTED if name in self.names]
         figure, axes = plt.subplots(
-            len(shown), sharex=True, figsize=(8.0, 2.2 * len(shown)), squeeze=False
+            len(shown),
+            sharex=True,
+            figsize=(8.0, 2.2 * len(shown)),
+            squeeze=False,
+            layout='constrained',
         )
+        labels: tuple[str, ...] = ()
         for axis, name in zip(axes[:, 0], shown, strict=True):
             lines = axis.plot(self.time, getattr(self, name))
             axis.set_ylabel(f'{name}\n[{self.unit(name)}]')
-            axis.legend(lines, self._labels(name), fontsize='x-small', loc='center right')
             axis.grid(alpha=0.3)
+            if self._labels(name) != labels:  # else those of the panel above
+                labels = self._labels(name)
+                axis.legend(lines, labels, fontsize='small', loc=(1.01, 0.0), frameon=False)
         axes[-1, 0].set_xlabel('time [s]')
-        figure.tight_layout()
         return figure
 
     def unit(self, name: str) -> str:
-        """Return the unit of a series."""
-        return TOOL[name] if name in TOOL else SERIES[name][1]
+        """Return the unit of a series; both units where some joints turn and others slide."""
+        if name in TOOL:
+            return TOOL[name]
+        units, slides = SERIES[name][1], self._arm.translates
+        if slides.any() and not slides.all():
+            return units
+        return units.split(' or ')[int(slides.all())]
 
     def to_pandas(self) -> 'pd.DataFrame':
         """Return a table with time as its index and columns such as `q/joint_1`, and the mode.

@@ -127,7 +127,8 @@ def write_page(study: Study, rows: Rows, file: Path, page: Path) -> None:
     pictures = ''
     if study.vary and _arrived(rows):
         pictures = (
-            f'<h2>Metrics over the varied parameters</h2><p>Runs that did not arrive are crosses.</p>'
+            '<h2>Metrics over the varied parameters</h2>'
+            '<p>Runs that did not arrive are crosses.</p>'
             f'{_image(scatter(study, rows))}{_pairs(study, rows)}'
             '<h2>Sensitivities</h2><p>Median of a metric over the fifth of the runs with the least'
             ' (blue) and the greatest (red) value of a parameter; the line is the median of'
