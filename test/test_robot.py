@@ -207,6 +207,16 @@ def test_the_log_has_named_series(robot):
     ]
 
 
+def test_a_saved_log_names_the_files_of_its_arm(robot, tmp_path):
+    """A film draws the meshes that lie beside them."""
+    pytest.importorskip('mcap')
+    reader = pytest.importorskip('icir_control.app.recording.reader')
+    robot.log.save(tmp_path / 'run.mcap')
+    recording = reader.Recording(tmp_path / 'run.mcap')
+    given = {'model': 'package://icir_control/urdf/gen3_6dof.urdf'}
+    assert recording.parameters == {'controller': given}
+
+
 def test_the_log_as_a_table(robot):
     robot.step(10)
     robot.ready()

@@ -10,6 +10,7 @@ import numpy as np
 from icir_control.app.measurement import Array, TimeSeries
 from icir_control.control import Arm
 from icir_control.errors import ConfigurationError, UnknownNameError
+from icir_control.nodes.robot import LoadedRobot
 from icir_control.robot.shown import table
 from icir_control.spatial import kernels
 
@@ -53,7 +54,11 @@ class Log:
     """
 
     def __init__(
-        self, series: TimeSeries, modes: Sequence[tuple[float, str]], arm: Arm, urdf: str
+        self,
+        series: TimeSeries,
+        modes: Sequence[tuple[float, str]],
+        arm: Arm,
+        robot: LoadedRobot,
     ) -> None:
         """Keep what was logged.
 
@@ -61,11 +66,11 @@ class Log:
             series: Columns as of `TickLog`; over ROS 2 some are not there.
             modes: By time.
             arm: The arm.
-            urdf: Its description.
+            robot: The files that it is of.
         """
         self.time = series.time
         self.modes = tuple(modes)
-        self._series, self._arm, self._urdf = series, arm, urdf
+        self._series, self._arm, self._robot = series, arm, robot
 
     def __getattr__(self, name: str) -> Array:
         """Return a series of the joints."""
@@ -205,7 +210,7 @@ class Log:
         from icir_control.robot.save import write_recording
 
         references = self.reference_poses if 'q_reference' in self.names else None
-        write_recording(Path(path), self._series, self.modes, self._urdf, self._arm, references)
+        write_recording(Path(path), self._series, self.modes, self._robot, self._arm, references)
 
     def _in_base(self, poses: Array) -> Array:
         """Return T_base_tool (n, 4, 3) of T_world_tool (n, 4, 3)."""

@@ -88,7 +88,6 @@ class OverRos:
         robot = LoadedRobot.of(given, CONTROLLER)
         self.arm = Arm(robot.model, given['base_frame'], given['end_effector_frame'])
         self._robot = robot
-        self._urdf = robot.path.read_text()
         self.modes = tuple(given['mode_names'])
         self.pose_modes = tuple(given['pose_modes'])
         self.words = f'over ROS 2, controller {node.get_namespace().rstrip("/")}/{CONTROLLER}'
@@ -200,7 +199,7 @@ class OverRos:
         times = np.array([row[0] for row in rows]) * 1e-9
         q, v, effort = (np.array([row[i] for row in rows]) for i in (1, 2, 3))
         columns = {'position': q[:-1], 'velocity': v[:-1], 'torque': effort[1:]}
-        return Log(TimeSeries(times[:-1], columns), self._spans, self.arm, self._urdf)
+        return Log(TimeSeries(times[:-1], columns), self._spans, self.arm, self._robot)
 
     # --- Requests
 
