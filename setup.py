@@ -46,7 +46,7 @@ TEST = [
     'setuptools>=70.1,<80',
 ]
 BENCH = ['example-robot-data', 'pin']
-STUDY = ['dask', 'distributed', 'optuna>=5', 'scipy']
+STUDY = ['dask', 'distributed', 'optuna>=5', 'pyarrow', 'scipy']
 DOCS = ['furo', 'myst-parser', 'sphinx']
 CI = ['build', 'colcon-common-extensions']
 

@@ -36,7 +36,7 @@ assert np.ptp(total) < 0.01 * np.ptp(kinetic)
 
 figure, axes = plt.subplots(layout='constrained')
 axes.plot(times, kinetic, label='kinetic')
-axes.plot(times, np.subtract(potential, potential[0]), label='potential, since the start')
+axes.plot(times, np.subtract(potential, potential[0]), label='potential, from the start')
 axes.plot(times, total - total[0], 'k', label='sum')
 axes.set(xlabel='time [s]', ylabel='energy [J]')
 axes.legend()

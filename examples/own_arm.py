@@ -41,9 +41,16 @@ with Robot.simulate(folder / 'planar.urdf', start=[0.1, 0.2, 0.2]) as robot:
     robot.follow([1.0, 2.0, 3.0], [[-0.5, 0.8, 0.2], [0.3, 0.4, -0.9], [0.1, 0.2, 0.2]])
     log = robot.log
 
+# The kinematics by hand: each link hangs 0.3 m down from its joint, turned by the sum of angles.
+angles = np.cumsum(log.q, axis=1)
+joints = np.tile([0.0, 1.2], (len(log), 4, 1))
+joints[:, 1:] -= 0.3 * np.cumsum(np.stack([np.sin(angles), np.cos(angles)], axis=-1), axis=1)
+assert np.abs(joints[:, 2] - log.tool_position[:, ::2]).max() < 1e-12
 assert np.abs(log.tool_error[:, :3]).max() < 1e-6
-x, _, z = log.tool_position.T
-figure, axes = plt.subplots(layout='constrained')
-axes.plot(x, z)
-axes.set(xlabel='x [m]', ylabel='z [m]', title='the way of the last link', aspect='equal')
+
+figure, axes = plt.subplots(figsize=(5.0, 6.0), layout='constrained')
+for x, z in joints[::300].swapaxes(1, 2):
+    axes.plot(x, z, 'o-', color='grey', alpha=0.4)
+axes.plot(*joints[:, -1].T)
+axes.set(xlabel='x [m]', ylabel='z [m]', aspect='equal', title='the arm, and the path of its tip')
 figure.savefig(picture)

@@ -2,6 +2,7 @@
 
 import sys
 
+import matplotlib.pyplot as plt
 import numpy as np
 
 from icir_control import Robot
@@ -28,9 +29,18 @@ with Robot.simulate('gen3_7dof') as robot:
     log = robot.log
 
 moved = log.time >= begin
-way = np.linalg.norm(log.tool_position[moved] - start.translation, axis=1).max()
-turned = np.ptp(log.q[moved], axis=0).max()
-print(f'a joint turned by {turned:.2f} rad, the tool moved by {1e3 * way:.2f} mm')
-assert turned > 0.2
-assert way < 2e-3
-log.plot('q', 'tool_position').savefig(picture)
+turned = log.q[moved] - log.q[moved][0]  # rad
+way = log.tool_position[moved] - start.translation  # m
+print(f'a joint turned by {np.ptp(turned, axis=0).max():.2f} rad', end=', ')
+print(f'the tool moved by {1e6 * np.linalg.norm(way, axis=1).max():.0f} um')
+assert np.ptp(turned, axis=0).max() > 0.2
+assert np.linalg.norm(way, axis=1).max() < 1e-4
+
+figure, axes = plt.subplots(2, sharex=True, layout='constrained')
+axes[0].plot(log.time[moved] - begin, turned, label=robot.model.joint_names)
+axes[0].set_ylabel('joints, from the start [rad]')
+axes[1].plot(log.time[moved] - begin, 1e6 * way, label=['x', 'y', 'z'])
+axes[1].set(xlabel='time [s]', ylabel='tool, from the start [µm]')
+for one in axes:
+    one.legend(fontsize='small', loc=(1.01, 0.0), frameon=False)
+figure.savefig(picture)

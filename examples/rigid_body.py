@@ -37,8 +37,8 @@ assert np.ptp(energy) < 1e-4
 
 figure, axes = plt.subplots(2, sharex=True, layout='constrained')
 axes[0].plot(times, omega, label=['x', 'y', 'z'])
-axes[0].set_ylabel('turning rate, body [rad/s]')
+axes[0].set_ylabel('angular velocity,\nbody axes [rad/s]')
 axes[0].legend()
 axes[1].plot(times, np.array(momentum)[:, 3:])
-axes[1].set(xlabel='time [s]', ylabel='angular momentum, world [kg m²/s]')
+axes[1].set(xlabel='time [s]', ylabel='angular momentum,\nworld axes [kg m²/s]')
 figure.savefig(picture)

@@ -1,4 +1,4 @@
-"""Tuning: what the joint gain buys against friction, and where it ends."""
+"""Tuning: a higher joint gain leaves less error to friction, and turns more noise into torque."""
 
 import sys
 
@@ -12,7 +12,7 @@ from icir_control.simulation import Plant
 picture = sys.argv[1] if len(sys.argv) > 1 else 'tuning.png'
 plant = Plant(joint_friction=1.0, velocity_noise=1e-3)  # N m, rad/s
 gains = [400.0, 2000.0, 10_000.0, 40_000.0, 160_000.0, 700_000.0]
-errors, shaking, stable = [], [], []
+errors, noise, stable = [], [], []
 
 for kp in gains:
     parameters = {'joint_gains.kp': [kp] * 6, 'observer.gain': 0.0, 'watchdog.error': 0.0}
@@ -25,16 +25,14 @@ for kp in gains:
         log = robot.log
     stable.append(kp)
     errors.append(np.abs(log.q_reference - log.q).max())
-    shaking.append(np.diff(log.torque, axis=0).std())
-    print(
-        f'kp = {kp:8g} 1/s^2: error {errors[-1]:.1e} rad, torque shakes by {shaking[-1]:.2f} N m'
-    )
+    noise.append(np.diff(log.torque, axis=0).std())
+    print(f'kp = {kp:8g} 1/s^2: error {errors[-1]:.1e} rad, torque noise {noise[-1]:.2f} N m')
 
 assert stable[-1] < gains[-1], 'kp = 700000 1/s^2 is unstable at 1 ms'
 assert errors == sorted(errors, reverse=True)
 figure, axes = plt.subplots(layout='constrained')
 axes.loglog(stable, errors, 'o-', label='largest error of a joint [rad]')
-axes.loglog(stable, shaking, 's-', label='shaking of the torque [N m]')
-axes.set(xlabel='joint_gains.kp [1/s²]', title='1 N m of friction, noise of 1e-3 rad/s')
+axes.loglog(stable, noise, 's-', label='noise of the torque, from tick to tick [N m]')
+axes.set(xlabel='joint_gains.kp [1/s²]', title='friction of 1 N m, velocity noise of 1e-3 rad/s')
 axes.legend()
 figure.savefig(picture)

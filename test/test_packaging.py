@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from icir_control.app.extras import require
+from icir_control.app.environment import require
 from icir_control.errors import ConfigurationError
 from icir_control.share import share_directory
 
@@ -73,7 +73,7 @@ RECORD = {'imageio_ffmpeg', 'plotly'}
 # Of the extra `panel`, likewise.
 PANEL = {'viser', 'websockets'}
 # Of the extra `study`, likewise.
-STUDY = {'dask', 'distributed', 'scipy', 'optuna'}
+STUDY = {'dask', 'distributed', 'optuna', 'pyarrow', 'scipy'}
 
 
 def setup_answers(*options):

@@ -200,11 +200,21 @@ def test_the_log_has_named_series(robot):
         _ = log.tool_eror
     figure = log.plot('q', 'tool_error')
     first, second = figure.axes
-    assert first.get_ylabel() == 'q\n[rad or m]'
+    assert first.get_ylabel() == 'q\n[rad]'
     np.testing.assert_array_equal(second.lines[2].get_ydata(), log.tool_error[:, 2])
     assert [text.get_text() for text in first.get_legend().get_texts()] == [
         *robot.model.joint_names
     ]
+
+
+def test_a_saved_log_names_the_files_of_its_arm(robot, tmp_path):
+    """A film draws the meshes that lie beside them."""
+    pytest.importorskip('mcap')
+    reader = pytest.importorskip('icir_control.app.recording.reader')
+    robot.log.save(tmp_path / 'run.mcap')
+    recording = reader.Recording(tmp_path / 'run.mcap')
+    given = {'model': 'package://icir_control/urdf/gen3_6dof.urdf'}
+    assert recording.parameters == {'controller': given}
 
 
 def test_the_log_as_a_table(robot):

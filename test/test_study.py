@@ -9,6 +9,7 @@ import time
 from contextlib import suppress
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from icir_control import Robot
@@ -16,6 +17,7 @@ from icir_control.app.study.engine import LARGEST_TASK, ClusterError, run_all, r
 from icir_control.app.study.plan import METRICS, Study
 from icir_control.app.study.report import quantiles, sensitivities, worst, write_page
 from icir_control.app.study.run import run_one
+from icir_control.app.study.table import StudyTable
 from icir_control.errors import ConfigurationError
 
 TEXT = """
@@ -136,15 +138,23 @@ def test_start_targets_and_metrics_of_ones_own(tmp_path):
         assert row['height'] == robot.log.tool_position[-1, 2]
         assert row['time'] == robot.time
     assert row['outcome'] == 'arrived'
-    shown = quantiles(study, [{name: str(value) for name, value in row.items()}])
+    shown = quantiles(study, [row])
     assert shown['height [-]'] == [f'{row["height"]:.3g}'] * 5
 
 
 def collect(study, table, **options):
+    """Run a study, and return its rows and the bytes of its table."""
     shown = []
     rows = run_study(study, table, lambda *counts: shown.append(counts), **options)
     assert shown[-1] == (len(rows), len(rows))
-    return table.read_bytes()
+    assert [row['run'] for row in rows] == list(range(len(rows)))
+    assert rows == pd.read_parquet(table).to_dict('records')
+    assert not table.with_suffix('.jsonl').exists()
+    return rows, table.read_bytes()
+
+
+def arrived(rows):
+    return [row['run'] for row in rows if row['outcome'] == 'arrived']
 
 
 def test_a_task_of_several_runs_gives_the_row_of_each(tmp_path):
@@ -166,23 +176,67 @@ def test_a_task_of_several_runs_gives_the_row_of_each(tmp_path):
 def test_workers_go_on_where_the_machine_has_little_memory(tmp_path, monkeypatch):
     memory = pytest.importorskip('distributed.worker_memory')
     monkeypatch.setattr(memory.system, 'MEMORY_LIMIT', 2**28)  # a share is less than is loaded
-    assert collect(study_of(tmp_path), tmp_path / 'table.csv', workers=2).count(b',arrived,') == 10
+    rows, _ = collect(study_of(tmp_path), tmp_path / 'table.parquet', workers=2)
+    assert arrived(rows) == list(range(10))
 
 
 @pytest.mark.long
 def test_the_table_does_not_depend_on_the_workers(tmp_path, start_cluster):
     study = study_of(tmp_path)
-    one = collect(study, tmp_path / 'one.csv', workers=1)
-    assert one.count(b'\n') == 11
-    assert b',arrived,' in one
-    assert one == collect(study, tmp_path / 'two.csv', scheduler=start_cluster().address)
-    with pytest.raises(ConfigurationError, match='is of another study'):
-        collect(study_of(tmp_path, TEXT + 'seed: 1\n'), tmp_path / 'one.csv')
+    rows, one = collect(study, tmp_path / 'one.parquet', workers=1)
+    assert arrived(rows) == list(range(10))
+    address = start_cluster().address
+    assert collect(study, tmp_path / 'two.parquet', scheduler=address) == (rows, one)
+
+
+def row_of(run, sample):
+    return {'run': run, **sample, 'outcome': 'arrived', 'time': 0.1, 'joint_error': np.nan}
+
+
+def test_a_table_outlives_the_process_that_writes_it(tmp_path):
+    study, path = study_of(tmp_path), tmp_path / 'table.parquet'
+    rows = [row_of(run, sample) for run, sample in enumerate(study.samples())]
+    with StudyTable(path, study) as table:
+        table.append(rows[1])
+        table.append(rows[0])
+    journal = tmp_path / 'table.jsonl'
+    assert not journal.exists()
+    with suppress(ZeroDivisionError), StudyTable(path, study) as table:
+        table.append(rows[3])
+        killed = journal.read_text() + '{"run": 7, "outc'  # a row that was being written
+        _ = 1 / 0
+    journal.write_text(killed)
+    assert [*StudyTable(path, study).rows] == [0, 1, 3]
+    assert not journal.exists()
+    expected = repr([rows[run] for run in (0, 1, 3)])  # of NaN, too
+    assert repr(pd.read_parquet(path).to_dict('records')) == expected
+    path.unlink()
+    journal.write_text(killed)  # killed before there was a Parquet file
+    assert [*StudyTable(path, study).rows] == [3]
+    journal.write_text(killed[:10])  # killed at once
+    assert [*StudyTable(path, study).rows] == [3]
+    assert not journal.exists()
+
+
+def test_a_table_is_of_one_study(tmp_path):
+    study, path = study_of(tmp_path), tmp_path / 'table.parquet'
+    with StudyTable(path, study) as table:
+        table.append(row_of(2, study.samples()[2]))
+    for old, new in (('- hold', '- home'), ('2.0]', '3.0]'), ('number: 5', 'seed: 1')):
+        with pytest.raises(ConfigurationError, match='table.parquet is of another study; name'):
+            StudyTable(path, study_of(tmp_path, TEXT.replace(old, new)))
+    # One with more runs goes on, as long as those that there are stay.
+    assert [*StudyTable(path, study_of(tmp_path, TEXT.replace('number: 5', 'number: 6'))).rows]
+    path.write_text('run,outcome')
+    with pytest.raises(ConfigurationError, match='cannot be read as a Parquet file'):
+        StudyTable(path, study)
+    with pytest.raises(ConfigurationError, match='cannot be written to'):
+        StudyTable(tmp_path / 'nowhere' / 'table.parquet', study).__enter__()
 
 
 @pytest.mark.long
 def test_an_interrupted_study_goes_on(tmp_path):
-    study, table = study_of(tmp_path), tmp_path / 'table.csv'
+    study, table = study_of(tmp_path), tmp_path / 'table.parquet'
 
     class Interrupted(Exception):
         pass
@@ -193,13 +247,11 @@ def test_an_interrupted_study_goes_on(tmp_path):
 
     with pytest.raises(Interrupted):
         run_study(study, table, interrupt, workers=1)
-    kept = table.read_bytes()
-    assert kept.count(b'\n') == 5
-    table.write_bytes(kept + b'7,0.5,0.')  # a row that was being written
+    assert len(pd.read_parquet(table)) == 4
     begun = []
     run_study(study, table, lambda done, total: begun.append(done), workers=1)
     assert begun == [4, 5, 6, 7, 8, 9, 10]
-    assert table.read_bytes() == collect(study, tmp_path / 'whole.csv', workers=1)
+    assert table.read_bytes() == collect(study, tmp_path / 'whole.parquet', workers=1)[1]
 
 
 NURSERY = """
@@ -314,9 +366,9 @@ def start_cluster(tmp_path):
 @pytest.mark.timeout(3600)
 def test_workers_and_scheduler_that_are_killed_lose_nothing(tmp_path, start_cluster):
     study = study_of(tmp_path, TEXT.replace('number: 5', 'number: 500'))
-    quiet = collect(study, tmp_path / 'quiet.csv', workers=2)
-    assert quiet.count(b',arrived,') == 1000
-    cluster, table = start_cluster(forked=True), tmp_path / 'killed.csv'
+    quiet = collect(study, tmp_path / 'quiet.parquet', workers=2)
+    assert arrived(quiet[0]) == list(range(1000))
+    cluster, table = start_cluster(forked=True), tmp_path / 'killed.parquet'
     rng, kills = np.random.default_rng(0), []
     when = {*rng.choice(np.arange(1, 900), 20, replace=False).tolist()}
 
@@ -327,10 +379,10 @@ def test_workers_and_scheduler_that_are_killed_lose_nothing(tmp_path, start_clus
         elif done == 950:
             cluster.scheduler.kill()
 
-    with pytest.raises(ClusterError, match=r'the scheduler is gone, with \d+ runs to do'):
+    with pytest.raises(ClusterError, match=r'the scheduler has ended, and \d+ runs are missing'):
         run_study(study, table, kill, scheduler=cluster.address)
     assert len(kills) == 20
-    assert 951 <= table.read_bytes().count(b'\n') <= 1000
+    assert 950 <= len(pd.read_parquet(table)) < 1000
     assert collect(study, table, scheduler=start_cluster(forked=True).address) == quiet
 
 
@@ -342,7 +394,7 @@ def test_an_address_without_a_scheduler_is_said(tmp_path, address):
     with pytest.raises(
         ConfigurationError, match=f"no scheduler of dask.distributed at '{address}"
     ):
-        run_study(study_of(tmp_path), tmp_path / 'x.csv', lambda *_: None, scheduler=address)
+        run_study(study_of(tmp_path), tmp_path / 'x.parquet', lambda *_: None, scheduler=address)
 
 
 def made_up(study, count=50):
@@ -354,7 +406,7 @@ def made_up(study, count=50):
         row = {'run': run, 'plant.payload_mass': load, 'plant.joint_friction': friction}
         row |= {'joint_gains.kp': 10000.0, 'outcome': 'arrived', 'time': 1.0}
         row |= dict.fromkeys(METRICS, 3.0 + load - 0.1 * friction)
-        rows.append({name: str(value) for name, value in row.items()})
+        rows.append(row)
     return rows
 
 
@@ -371,9 +423,9 @@ def test_the_page_tells_the_worst_runs_and_how_to_see_them(tmp_path):
     rows = made_up(study)
     rows[7]['outcome'] = 'RefusedError: <too far>'
     file, page = tmp_path / 'load.yaml', tmp_path / 'load.html'
-    worst_run = max((row for row in rows if row['run'] != '7'), key=lambda r: r['joint_error'])
+    worst_run = max((row for row in rows if row['run'] != 7), key=lambda r: r['joint_error'])
     cases = worst(study, rows, file)
-    assert [words.split()[1] for words, _ in cases] == [worst_run['run'], '7']
+    assert [words.split()[1] for words, _ in cases] == [str(worst_run['run']), '7']
     assert cases[0][1].startswith(f'icir_control study {file} --only {worst_run["run"]} --record ')
     assert all(f'icir_control {verb} run_7.mcap' in cases[1][1] for verb in ('report', 'film'))
     write_page(study, rows, file, page)

@@ -1,12 +1,14 @@
-"""Two machines: bridge and controller in network namespaces of their own, joined by a cable."""
+"""Two machines, network namespaces joined by a cable: bridge and controller, study and worker."""
 
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from ros_processes import RosGraph
 from session import Session
@@ -14,6 +16,12 @@ from state_record import expect_same, kept_states
 
 pytestmark = pytest.mark.long
 
+STUDY = """
+run: [hold, {push: [5.0, 0.0, 0.0], seconds: 0.05}]
+vary:
+  plant.payload_mass: {uniform: [0.0, 2.0]}
+number: 6
+"""
 SCHEDULE = "schedule:=['0.2 home', '1.0 ready', '2.2 float', '2.5 impedance']"
 END = 3.0  # s
 # What a user sets who wants more than this machine to take part.
@@ -85,3 +93,36 @@ def test_the_trajectory_is_the_local_one_to_the_last_bit(ros_graph, machines, tm
     local = Session(ros_graph, SCHEDULE, recorded=True).states_until(END)
     states = expect_same(apart, local, END)
     assert len(np.unique(states.position, axis=0)) > 0.9 * len(states.stamp)
+
+
+def test_a_study_on_the_other_machine_gives_the_same_table(machines, tmp_path):
+    pytest.importorskip('distributed', reason='the extra `study` is not installed')
+    here, other = machines
+    file, address = tmp_path / 'study.yaml', 'tcp://10.77.0.1:8786'
+    file.write_text(STUDY)
+    study = (sys.executable, '-c', 'from icir_control.app.main import main; main()', 'study', file)
+    dask = (sys.executable, '-m', 'dask')
+    scheduler = (*dask, 'scheduler', '--host', '10.77.0.1', '--port', '8786', '--no-dashboard')
+    is_up = tmp_path / 'scheduler.json'
+    worker = (*dask, 'worker', address, '--host', '10.77.0.2', '--nthreads', '1', '--no-nanny')
+    own_folder = ('--local-directory', tmp_path / 'worker', '--no-dashboard')
+    started = []
+    try:
+        for machine, command in (
+            (here, (*scheduler, '--scheduler-file', is_up)),
+            (other, (*worker, *own_folder)),
+        ):
+            started.append(subprocess.Popen(('ip', 'netns', 'exec', machine, *command)))
+        while not is_up.exists():
+            assert started[0].poll() is None
+            time.sleep(0.05)
+        apart, local = tmp_path / 'apart.parquet', tmp_path / 'local.parquet'
+        options = ('--scheduler', address, '--output', apart)
+        subprocess.run(('ip', 'netns', 'exec', here, *study, *options), check=True, timeout=600)
+    finally:
+        for process in started:
+            process.kill()
+            process.wait()
+    subprocess.run((*study, '--workers', '1', '--output', local), check=True, timeout=600)
+    assert apart.read_bytes() == local.read_bytes()
+    assert len(pd.read_parquet(apart)) == 6

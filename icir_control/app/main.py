@@ -21,20 +21,21 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={'help_option_names': ['-h', '--help']},
-    help='Torque control of a robot arm, simulated by MuJoCo, over ROS 2 topics.',
+    help='Torque control of a robot arm that MuJoCo simulates, over ROS 2 topics.',
 )
 
 
 Viewer = StrEnum('Viewer', ('NONE', 'WINDOW', 'BROWSER', 'AUTO'))
 PANEL_HOST = typer.Option(
-    help='Address at which the page is served; one that other machines reach brings a token.'
+    help='Address to serve the page at; one that other machines can reach puts a token in the URL.'
 )
 Acceptance = StrEnum('Acceptance', ('NONE', 'SHORT', 'FULL'))
+Recorded = Annotated[Path, typer.Argument(help='Recording, an MCAP file.')]
 
 
 def _of_file(text: str) -> Any:
-    """Return an option that the parameter file answers where it is left out."""
-    return typer.Option(help=text, show_default='of the file')
+    """Return an option whose default stands in the parameter file."""
+    return typer.Option(help=text, show_default='from the parameter file')
 
 
 def _show_version(wanted: bool) -> None:
@@ -57,31 +58,32 @@ def options(
 
 def _robot(
     robot: Annotated[
-        str, typer.Option(help=f'Robot that ships with the package: {", ".join(robot_names())}.')
+        str, typer.Option(help=f'A robot of this package: {", ".join(robot_names())}.')
     ] = DEFAULT_ROBOT,
-    model: Annotated[str, _of_file('URDF of a serial arm: a path or a package:// URI.')] = '',
+    model: Annotated[str, _of_file('URDF of any other arm: a path or a package:// URI.')] = '',
     params_file: Annotated[
-        str, typer.Option(help='Parameter file of both nodes.', show_default='of the robot')
+        str,
+        typer.Option(
+            help='Parameter file of bridge and controller.', show_default='that of the robot'
+        ),
     ] = '',
-    base_frame: Annotated[str, _of_file('The link that poses are told in.')] = '',
-    end_effector_frame: Annotated[str, _of_file('The frame that acts.')] = '',
+    base_frame: Annotated[str, _of_file('Link in whose frame poses are given.')] = '',
+    end_effector_frame: Annotated[str, _of_file('Link of the end effector.')] = '',
     package_dir: Annotated[
         list[Path] | None,
-        _of_file(
-            'Folder of a package, or of packages, for package:// in the URDF; several times.'
-        ),
+        _of_file('Folder of a package, or of packages, for package:// URIs; can be repeated.'),
     ] = None,
     lock: Annotated[
         list[str] | None,
-        _of_file('A joint to hold, and where [rad or m]: finger_joint1=0.02; several times.'),
+        _of_file('Joint to lock, and its position (rad or m): finger=0.02; can be repeated.'),
     ] = None,
     default_effort: Annotated[
         float | None,
-        _of_file('Effort limit of joints to which the URDF gives none, or 0 [N m or N].'),
+        _of_file('Effort limit (N m or N) of joints for which the URDF has none, or 0.'),
     ] = None,
     repair: Annotated[
         bool,
-        typer.Option('--repair', help='Replace an inertia that no body has by the nearest one.'),
+        typer.Option('--repair', help='Replace impossible inertias by the nearest possible ones.'),
     ] = False,
 ) -> RobotFiles:
     """Choose an arm by options."""
@@ -121,7 +123,7 @@ def sim(
     robot: RobotFiles,
     viewer: Annotated[
         Viewer | None,
-        _of_file("MuJoCo's window; a page in the browser; the first that there can be."),
+        _of_file("MuJoCo's window, or a page for a browser; auto: the first that works here."),
     ] = None,
     panel_host: Annotated[str, PANEL_HOST] = '127.0.0.1',
     real_time_factor: Annotated[
@@ -130,21 +132,22 @@ def sim(
     free_run: Annotated[
         bool,
         typer.Option(
-            '--free-run', help='Step on the wall clock, also where no command answers the state.'
+            '--free-run',
+            help='Step by the wall clock, without waiting for commands (no lockstep).',
         ),
     ] = False,
     composed: Annotated[
         bool,
-        typer.Option('--composed', help='Bridge and controller in one process, for batch work.'),
+        typer.Option('--composed', help='Run bridge and controller in one process, for batches.'),
     ] = False,
     verbose: Annotated[
-        bool, typer.Option('--verbose', help='Name each shape that cannot be drawn.')
+        bool, typer.Option('--verbose', help='List the shapes of the URDF that cannot be drawn.')
     ] = False,
     record: Annotated[
         Path | None, typer.Option(help='MCAP file to record to.', show_default='none')
     ] = None,
 ) -> None:
-    """Run the simulation, with the keyboard in this terminal; q or Ctrl-C ends it."""
+    """Simulate an arm, driven by the keyboard in this terminal; q or Ctrl-C ends it."""
     from icir_control.app.sim import simulate
 
     simulate(
@@ -161,8 +164,8 @@ def sim(
 
 @app.command('panel')
 def panel_command(panel_host: Annotated[str, PANEL_HOST] = '127.0.0.1') -> None:
-    """Show the arm on a page in the browser, and serve what is done there, until a signal."""
-    from icir_control.app.extras import require
+    """Serve a page for a browser that shows and drives the arm, until Ctrl-C."""
+    from icir_control.app.environment import require
     from icir_control.app.panel import ARGUMENTS
 
     require('panel', 'viser')
@@ -180,7 +183,7 @@ def record_command(
         Path | None, typer.Argument(help='MCAP file.', show_default='named by date and time')
     ] = None,
 ) -> None:
-    """Record what bridge and controller say, until a signal; any MCAP tool opens the file."""
+    """Record the topics of bridge and controller to an MCAP file, until Ctrl-C."""
     from icir_control.app.recording import record_here
 
     if not record_here(file):
@@ -189,21 +192,22 @@ def record_command(
 
 @app.command('report')
 def report_command(
-    file: Annotated[Path, typer.Argument(help='Recording.')],
+    file: Recorded,
     against: Annotated[
-        Path | None, typer.Option(help='A second recording, beside it.', show_default='none')
+        Path | None, typer.Option(help='Second recording, to compare.', show_default='none')
     ] = None,
     output: Annotated[
-        Path | None, typer.Option(help='HTML file.', show_default='named as the recording')
+        Path | None,
+        typer.Option(help='HTML file to write.', show_default='named as the recording'),
     ] = None,
     csv: Annotated[
-        Path | None, typer.Option(help='File for the states as text.', show_default='none')
+        Path | None, typer.Option(help='CSV file for the joint states.', show_default='none')
     ] = None,
     npz: Annotated[
-        Path | None, typer.Option(help='File for the states as arrays.', show_default='none')
+        Path | None, typer.Option(help='NumPy file for the joint states.', show_default='none')
     ] = None,
 ) -> None:
-    """Write a recording's metrics, plots and parameters as one page that needs no network."""
+    """Write a report about a recording: one HTML page of metrics, plots and parameters."""
     from icir_control.app.recording import report_on
 
     output = output or Path(f'{file.parent / file.stem}.html')
@@ -213,18 +217,18 @@ def report_command(
 
 @app.command('film')
 def film_command(
-    file: Annotated[Path, typer.Argument(help='Recording.')],
+    file: Recorded,
     output: Annotated[
         Path | None,
         typer.Option(
             '--output',
             '-o',
-            help='The film; .webp for a small one.',
+            help='Video file; .webp for a small animation.',
             show_default='named as the recording',
         ),
     ] = None,
 ) -> None:
-    """Draw a recording as a film, with the reference as a ghost; needs no display."""
+    """Render a recording as a video, with the reference as a ghost; needs no display."""
     from icir_control.app.recording import film_of
 
     output = output or Path(f'{file.parent / file.stem}.mp4')
@@ -234,16 +238,16 @@ def film_command(
 
 @app.command('replay')
 def replay_command(
-    file: Annotated[Path, typer.Argument(help='Recording.')],
+    file: Recorded,
     rate: Annotated[
         float, typer.Option(min=0.0, help='Simulated seconds per second; 0: as fast as possible.')
     ] = 1.0,
     simulate: Annotated[
         bool,
-        typer.Option('--simulate', help='Run it again, and tell whether the trajectory is same.'),
+        typer.Option('--simulate', help='Simulate again, and check that all bits are the same.'),
     ] = False,
 ) -> None:
-    """Publish a recording's states and poses, for rviz; or simulate it once more."""
+    """Publish a recording's states and poses again, as for rviz, or simulate it again."""
     from icir_control.app.recording import replay, simulate_again
 
     if not simulate:
@@ -257,21 +261,21 @@ def replay_command(
 def demo(
     robot: RobotFiles,
     output: Annotated[
-        Path, typer.Option(help='Folder for recording, film, report and plots.')
+        Path, typer.Option(help='Folder for recording, video, report and plots.')
     ] = Path('results'),
     report: Annotated[
-        Path | None, typer.Option(help='File for the metrics, as JSON.', show_default='none')
+        Path | None, typer.Option(help='JSON file for the metrics.', show_default='none')
     ] = None,
     acceptance: Annotated[
         Acceptance | None,
         typer.Option(
-            help='How much of what the control laws promise is measured: half a minute, or three.',
-            show_default='short; none without the compiler, or for another arm',
+            help='Acceptance tests of the control laws: half a minute (short) or three (full).',
+            show_default='short; none for another arm, or without the compiler',
         ),
     ] = None,
 ) -> None:
-    """Run every mode once, by itself, and measure: a table, plots, a film and a report."""
-    from icir_control.app.extras import require
+    """Run every mode once, unattended, and measure: table, plots, video and report."""
+    from icir_control.app.environment import require
 
     require('sim', 'rclpy')
     require('record', 'mcap_ros2')
@@ -293,29 +297,35 @@ def demo(
 
 
 Workers = Annotated[
-    int | None, typer.Option(min=1, help='Processes.', show_default='one a processor')
+    int | None,
+    typer.Option(min=1, help='Number of processes.', show_default='one per processor'),
 ]
 Scheduler = Annotated[
-    str, typer.Option(help='Cluster of dask.distributed, tcp://host:8786.', show_default='none')
+    str,
+    typer.Option(
+        help='Address of a cluster of dask.distributed to use: tcp://host:8786.',
+        show_default='none',
+    ),
 ]
 
 
 @app.command('study')
 def study_command(
-    file: Annotated[Path, typer.Argument(help='YAML file: robot, run, vary, number, ...')],
+    file: Annotated[Path, typer.Argument(help='YAML file; docs/studies.md describes it.')],
     output: Annotated[
-        Path | None, typer.Option(help='CSV file.', show_default='results/NAME.csv')
+        Path | None,
+        typer.Option(help='Parquet file for the rows.', show_default='results/NAME.parquet'),
     ] = None,
     workers: Workers = None,
     scheduler: Scheduler = '',
     only: Annotated[
-        int | None, typer.Option(min=0, help='Run this one alone.', show_default='all')
+        int | None, typer.Option(min=0, help='Number of the only run to do.', show_default='all')
     ] = None,
     record: Annotated[
-        Path | None, typer.Option(help='MCAP file, of a run alone.', show_default='none')
+        Path | None, typer.Option(help='MCAP file for that only run.', show_default='none')
     ] = None,
 ) -> None:
-    """Run many simulations whose plant and parameters vary; go on where it was interrupted."""
+    """Run many simulations that vary plant and parameters; resume where it was interrupted."""
     from icir_control.app.study import study_file
 
     study_file(file, output, workers, scheduler, only, record)
@@ -323,14 +333,15 @@ def study_command(
 
 @app.command('tune')
 def tune_command(
-    file: Annotated[Path, typer.Argument(help='YAML file: as a study, and tune, minimise, ...')],
+    file: Annotated[Path, typer.Argument(help='YAML file; docs/studies.md describes it.')],
     output: Annotated[
-        Path | None, typer.Option(help='Parameter file.', show_default='results/NAME.yaml')
+        Path | None,
+        typer.Option(help='Parameter file to write.', show_default='results/NAME.yaml'),
     ] = None,
     workers: Workers = None,
     scheduler: Scheduler = '',
 ) -> None:
-    """Find the parameters that do best on the worst of varied plants; go on where interrupted."""
+    """Optimise parameters for the worst of varied plants; resume where it was interrupted."""
     from icir_control.app.study import tune_file
 
     tune_file(file, output, workers, scheduler)

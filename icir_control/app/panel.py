@@ -5,7 +5,7 @@ import os
 import time
 from importlib.util import find_spec
 
-from icir_control.app.extras import require
+from icir_control.app.environment import require
 from icir_control.app.processes import ChildEndedError, Children, OutputHandler
 from icir_control.app.robot import RobotFiles
 

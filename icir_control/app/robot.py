@@ -1,5 +1,6 @@
 """Which arm runs: its URDF and its parameters, from what ships and what the user names."""
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -89,6 +90,21 @@ class RobotFiles:
         packages = given.get('package_dirs') or in_file.get('package_dirs') or ()
         file = find_model_file(chosen, packages)
         return cls(chosen, file, path, bool(model) or not in_file.get('model'), given)
+
+    @classmethod
+    def named(cls, robot: str | os.PathLike[str], **options: Any) -> Self:
+        """Choose an arm by the name of a robot that ships, or by the path of a URDF.
+
+        Args:
+            robot: A path has a slash in it, or ends in `.urdf` or `.xml`.
+            options: As of `of`.
+
+        Raises:
+            IcirError: As of `of`.
+        """
+        name = os.fspath(robot)
+        is_file = '/' in name or name.endswith(('.urdf', '.xml'))
+        return cls.of(model=name, **options) if is_file else cls.of(name, **options)
 
     @property
     def overrides(self) -> dict[str, object]:

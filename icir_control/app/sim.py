@@ -4,13 +4,13 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager, nullcontext, suppress
+from contextlib import closing, contextmanager, nullcontext
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from icir_control.app import recording
-from icir_control.app.extras import require
+from icir_control.app.environment import require
 from icir_control.app.panel import PanelProcess, chosen_viewer
 from icir_control.app.processes import (
     BRIDGE,
@@ -28,7 +28,6 @@ from icir_control.nodes.process.stop_request import StopRequest
 if TYPE_CHECKING:
     from rich.console import Console
 
-_STATUS_PERIOD = 0.25  # s between two looks at what the arm does
 _POLL_PERIOD = 0.1  # s between two checks of the children, where there is no keyboard
 
 
@@ -109,7 +108,10 @@ def simulate(
         console = new_console()
         console.print(_headline(robot), markup=False, highlight=False)
         if sys.stdin.isatty():
-            _serve_keys(console, robot, is_wanted)
+            # Late, as the console: the nodes start meanwhile.
+            from icir_control.app.terminal import serve_keys
+
+            serve_keys(console, robot, is_wanted)
         else:
             console.print('no terminal, so no keys; a signal ends the simulation')
             while is_wanted():
@@ -164,38 +166,6 @@ def _print_line(console: 'Console', name: str, line: str) -> None:
 
     text = Text.assemble((f'{name:<13} ', 'dim'), Text.from_ansi(line))
     console.print(text, highlight=False, soft_wrap=True)
-
-
-def _serve_keys(console: 'Console', robot: RobotFiles, is_wanted: Callable[[], bool]) -> None:
-    """Serve the keys until the quit key is pressed or `is_wanted` returns False."""
-    import rclpy
-    from rich.live import Live
-
-    from icir_control.app.sim_status import SimStatus
-    from icir_control.nodes.keyboard.keyboard import Keyboard
-    from icir_control.nodes.process.run import init_ros
-    from icir_control.nodes.transport.endpoints import has_native_parts
-
-    init_ros()
-    node = rclpy.create_node('keyboard')
-    try:
-        status = SimStatus(node, robot.description()) if has_native_parts() else None
-        due = 0.0
-        # Nothing can be shown on a terminal that was closed.
-        with suppress(OSError), Live(console=console, auto_refresh=False, transient=True) as live:
-
-            def is_wanted_still() -> bool:
-                nonlocal due
-                if status is not None and time.monotonic() >= due:
-                    due = time.monotonic() + _STATUS_PERIOD
-                    live.update(status.text(), refresh=True)
-                return is_wanted()
-
-            # The controller logs its refusals to the same terminal.
-            Keyboard(node, sys.stdin, console, shows_refusals=False).run(is_wanted_still)
-    finally:
-        node.destroy_node()
-        rclpy.shutdown()
 
 
 def _headline(robot: RobotFiles) -> str:

@@ -85,7 +85,7 @@ class InProcess:
     @property
     def log(self) -> Log:
         """What has happened so far."""
-        return Log(self.loop.log, self._spans, self.arm, self.loop.arm.path.read_text())
+        return Log(self.loop.log, self._spans, self.arm, self.loop.arm)
 
     def select(self, mode: str) -> None:
         """Switch to a configured mode."""

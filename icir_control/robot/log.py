@@ -10,6 +10,7 @@ import numpy as np
 from icir_control.app.measurement import Array, TimeSeries
 from icir_control.control import Arm
 from icir_control.errors import ConfigurationError, UnknownNameError
+from icir_control.nodes.robot import LoadedRobot
 from icir_control.robot.shown import table
 from icir_control.spatial import kernels
 
@@ -53,7 +54,11 @@ class Log:
     """
 
     def __init__(
-        self, series: TimeSeries, modes: Sequence[tuple[float, str]], arm: Arm, urdf: str
+        self,
+        series: TimeSeries,
+        modes: Sequence[tuple[float, str]],
+        arm: Arm,
+        robot: LoadedRobot,
     ) -> None:
         """Keep what was logged.
 
@@ -61,11 +66,11 @@ class Log:
             series: Columns as of `TickLog`; over ROS 2 some are not there.
             modes: By time.
             arm: The arm.
-            urdf: Its description.
+            robot: The files that it is of.
         """
         self.time = series.time
         self.modes = tuple(modes)
-        self._series, self._arm, self._urdf = series, arm, urdf
+        self._series, self._arm, self._robot = series, arm, robot
 
     def __getattr__(self, name: str) -> Array:
         """Return a series of the joints."""
@@ -142,20 +147,31 @@ class Log:
 
         shown = names or [name for name in _PLOTTED if name in self.names]
         figure, axes = plt.subplots(
-            len(shown), sharex=True, figsize=(8.0, 2.2 * len(shown)), squeeze=False
+            len(shown),
+            sharex=True,
+            figsize=(8.0, 2.2 * len(shown)),
+            squeeze=False,
+            layout='constrained',
         )
+        labels: tuple[str, ...] = ()
         for axis, name in zip(axes[:, 0], shown, strict=True):
             lines = axis.plot(self.time, getattr(self, name))
             axis.set_ylabel(f'{name}\n[{self.unit(name)}]')
-            axis.legend(lines, self._labels(name), fontsize='x-small', loc='center right')
             axis.grid(alpha=0.3)
+            if self._labels(name) != labels:  # else those of the panel above
+                labels = self._labels(name)
+                axis.legend(lines, labels, fontsize='small', loc=(1.01, 0.0), frameon=False)
         axes[-1, 0].set_xlabel('time [s]')
-        figure.tight_layout()
         return figure
 
     def unit(self, name: str) -> str:
-        """Return the unit of a series."""
-        return TOOL[name] if name in TOOL else SERIES[name][1]
+        """Return the unit of a series; both units where some joints turn and others slide."""
+        if name in TOOL:
+            return TOOL[name]
+        units, slides = SERIES[name][1], self._arm.translates
+        if slides.any() and not slides.all():
+            return units
+        return units.split(' or ')[int(slides.all())]
 
     def to_pandas(self) -> 'pd.DataFrame':
         """Return a table with time as its index and columns such as `q/joint_1`, and the mode.
@@ -187,14 +203,14 @@ class Log:
         Raises:
             ConfigurationError: The file exists, or a library is missing.
         """
-        from icir_control.app.extras import require
+        from icir_control.app.environment import require
 
         require('record', 'mcap')
         require('sim', 'rclpy')
         from icir_control.robot.save import write_recording
 
         references = self.reference_poses if 'q_reference' in self.names else None
-        write_recording(Path(path), self._series, self.modes, self._urdf, self._arm, references)
+        write_recording(Path(path), self._series, self.modes, self._robot, self._arm, references)
 
     def _in_base(self, poses: Array) -> Array:
         """Return T_base_tool (n, 4, 3) of T_world_tool (n, 4, 3)."""

@@ -2,7 +2,6 @@
 
 import threading
 import time
-from array import array
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import cached_property
@@ -13,15 +12,8 @@ import rclpy
 from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import PoseStamped, WrenchStamped
 from numpy.typing import ArrayLike
-from rcl_interfaces.srv import (
-    DescribeParameters,
-    GetParameters,
-    ListParameters,
-    SetParametersAtomically,
-)
 from rclpy.duration import Duration
 from rclpy.executors import SingleThreadedExecutor
-from rclpy.parameter import Parameter, parameter_value_to_python
 from rclpy.qos import QoSProfile
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
@@ -37,17 +29,14 @@ from icir_control.nodes.robot import LoadedRobot
 from icir_control.nodes.transport.endpoints import JointStateSubscription
 from icir_control.nodes.transport.messages import FIELDS
 from icir_control.robot.log import Log
+from icir_control.robot.services import ANSWER_TIMEOUT, PERIOD, Services
 from icir_control.robot.session import MotionError
 from icir_control.simulation import World
 from icir_control.spatial import SE3
 
-ANSWER_TIMEOUT = 5.0
-"""[s] of wall time until a request counts as lost."""
-
 STANDSTILL = 20.0
 """[s] of wall time without a new state, after which nobody waits any longer."""
 
-_PERIOD = 2e-3  # s between two looks at what has arrived
 _LOOK = 0.05  # s of the arm between two calls of `look`
 _STATES = QoSProfile(depth=10_000)
 
@@ -82,7 +71,7 @@ class OverRos:
         self._outcomes: list[dict[str, str]] = []
         self._spans: list[tuple[float, str]] = []
         self._pushes: list[WrenchStamped] = []
-        self._clients: dict[str, Any] = {}
+        self._services = Services(node, self._check)
         self._request = ''
         self._is_open = True
         self._thread = threading.Thread(target=self._take, daemon=True)
@@ -95,11 +84,10 @@ class OverRos:
 
     def _open(self, timeout: float) -> None:
         node = self._node
-        given = self._parameters(CONTROLLER, timeout)
+        given = self._configuration(timeout)
         robot = LoadedRobot.of(given, CONTROLLER)
         self.arm = Arm(robot.model, given['base_frame'], given['end_effector_frame'])
         self._robot = robot
-        self._urdf = robot.path.read_text()
         self.modes = tuple(given['mode_names'])
         self.pose_modes = tuple(given['pose_modes'])
         self.words = f'over ROS 2, controller {node.get_namespace().rstrip("/")}/{CONTROLLER}'
@@ -129,14 +117,27 @@ class OverRos:
             has_others=True,
             qos=_STATES,
         )
-        self._wait(lambda: bool(self._rows and self._spans), timeout, 'no state of the arm')
-        self._wait(lambda: self._reference is not None, timeout, 'no reference of the controller')
+        wait = self._services.wait
+        wait(lambda: self._rows and self._spans, timeout, 'no state of the arm')
+        wait(lambda: self._reference, timeout, 'no reference of the controller')
+
+    def _configuration(self, timeout: float) -> dict[str, Any]:
+        """Return all parameters of the controller, once they are declared."""
+        end = time.monotonic() + timeout
+        while True:
+            names = self._services.parameter_names(CONTROLLER, timeout)
+            values = self._services.parameters(CONTROLLER, names)
+            if 'pose_modes' in values:
+                return {name: value for name, value in values.items() if value is not None}
+            if time.monotonic() > end:
+                raise ConfigurationError(f'the {CONTROLLER} does not declare its modes')
+            time.sleep(0.1)
 
     # --- What arrives, in the thread
 
     def _take(self) -> None:
         while self._is_open:
-            time.sleep(_PERIOD)
+            time.sleep(PERIOD)
             with suppress(rclpy.executors.ExternalShutdownException):
                 self._executor.spin_once(0.0)
             states = self._states
@@ -198,14 +199,14 @@ class OverRos:
         times = np.array([row[0] for row in rows]) * 1e-9
         q, v, effort = (np.array([row[i] for row in rows]) for i in (1, 2, 3))
         columns = {'position': q[:-1], 'velocity': v[:-1], 'torque': effort[1:]}
-        return Log(TimeSeries(times[:-1], columns), self._spans, self.arm, self._urdf)
+        return Log(TimeSeries(times[:-1], columns), self._spans, self.arm, self._robot)
 
     # --- Requests
 
     def select(self, mode: str) -> None:
         """Switch to a configured mode."""
         self._begin(f'mode {mode}')
-        answer = self._call(Trigger, f'{CONTROLLER}/modes/{mode}')
+        answer = self._services.call(Trigger, f'{CONTROLLER}/modes/{mode}')
         if not answer.success:
             raise RefusedError(answer.message)
 
@@ -243,13 +244,13 @@ class OverRos:
 
     def push(self, link: str, wrench: ArrayLike, seconds: float) -> None:
         """Hold a wrench (6,) at a link's origin, in its axes, and wait until it ends."""
-        self._set(BRIDGE, {'external_wrench_hold': float(seconds)})
+        self._services.set(BRIDGE, {'external_wrench_hold': float(seconds)})
         message = WrenchStamped()
         message.header.frame_id = link
         f, t = message.wrench.force, message.wrench.torque
         f.x, f.y, f.z, t.x, t.y, t.z = np.asarray(wrench, dtype=float).tolist()
         for find in (self._wrenches.get_subscription_count, self._applied.get_publisher_count):
-            self._wait(find, ANSWER_TIMEOUT, 'nobody takes pushes')
+            self._services.wait(find, ANSWER_TIMEOUT, 'nobody takes pushes')
         before = len(self._pushes)
         self._wrenches.publish(message)
 
@@ -260,25 +261,19 @@ class OverRos:
             ]
 
         # Time may pass before the bridge has taken it.
-        self._wait(found, ANSWER_TIMEOUT, f'the push on {link!r} does not act')
-        begin = found()[0].header.stamp
+        acting = self._services.wait(found, ANSWER_TIMEOUT, f'the push on {link!r} does not act')
+        begin = acting[0].header.stamp
         self.run(begin.sec + 1e-9 * begin.nanosec + seconds - self.time)
 
     def finish(self, timeout: float) -> None:
         """Wait until the motion of the last request has arrived."""
         end = self.time + timeout
-        request = self._request
-
-        def outcome(*kinds: str) -> dict[str, str] | None:
-            own = (one for one in self._outcomes[:] if one.get('request') == request)
-            return next((one for one in own if one.get('outcome') in kinds), None)
-
-        self._wait_moving(lambda: bool(outcome('arrived', 'aborted')) or self.time > end)
-        found = outcome('arrived', 'aborted')
+        self._wait_moving(lambda: bool(self._outcome('arrived', 'aborted')) or self.time > end)
+        found = self._outcome('arrived', 'aborted')
         if found is None:
-            raise MotionError(request, f'it takes longer than {timeout:g} s')
+            raise MotionError(self._request, f'it takes longer than {timeout:g} s')
         if found['outcome'] == 'aborted':
-            raise MotionError(request, found['words'])
+            raise MotionError(self._request, found['words'])
 
     def run(self, seconds: float) -> None:
         """Let time pass."""
@@ -297,49 +292,16 @@ class OverRos:
 
     def describe(self, prefix: str) -> dict[str, str]:
         """Return what each parameter below a name means, with its unit, by full name."""
-        names = [name for name in self._names(CONTROLLER) if name.startswith(prefix)]
-        answer = self._call(DescribeParameters, f'{CONTROLLER}/describe_parameters', names=names)
-        return {one.name: one.description for one in answer.descriptors}
+        known = self._services.parameter_names(CONTROLLER)
+        return self._services.describe(CONTROLLER, [n for n in known if n.startswith(prefix)])
 
     def value(self, name: str) -> Any:
         """Return a parameter."""
-        return self._values(CONTROLLER, [name])[name]
+        return self._services.parameters(CONTROLLER, [name])[name]
 
     def update(self, changes: Mapping[str, Any]) -> None:
         """Change parameters, all or none."""
-        self._set(CONTROLLER, changes)
-
-    def _names(self, node: str, timeout: float = ANSWER_TIMEOUT) -> list[str]:
-        answer = self._call(ListParameters, f'{node}/list_parameters', timeout)
-        return list(answer.result.names)
-
-    def _values(self, node: str, names: list[str]) -> dict[str, Any]:
-        answer = self._call(GetParameters, f'{node}/get_parameters', names=names)
-        values = map(parameter_value_to_python, answer.values)
-        pairs = zip(names, values, strict=True)
-        return {name: v.tolist() if isinstance(v, array) else v for name, v in pairs}
-
-    def _parameters(self, node: str, timeout: float) -> dict[str, Any]:
-        """Return all parameters of a node once they are declared."""
-        end = time.monotonic() + timeout
-        while True:
-            values = self._values(node, self._names(node, timeout))
-            if 'pose_modes' in values:
-                return {name: value for name, value in values.items() if value is not None}
-            if time.monotonic() > end:
-                raise ConfigurationError(f'the {node} does not declare its modes')
-            time.sleep(0.1)
-
-    def _set(self, node: str, changes: Mapping[str, Any]) -> None:
-        """Change parameters of a node, all or none."""
-        parameters = [
-            Parameter(name, value=np.asarray(value).tolist()).to_parameter_msg()
-            for name, value in changes.items()
-        ]
-        service = f'{node}/set_parameters_atomically'
-        result = self._call(SetParametersAtomically, service, parameters=parameters).result
-        if not result.successful:
-            raise ConfigurationError(result.reason)
+        self._services.set(CONTROLLER, changes)
 
     # --- Inside
 
@@ -349,39 +311,27 @@ class OverRos:
 
     def _publish(self, topic: str, request: str, message: Any) -> None:
         """Publish a request and wait until it is decided."""
-        publisher = self._publishers[topic]
-        self._wait(publisher.get_subscription_count, ANSWER_TIMEOUT, f'nobody takes a {request}')
+        publisher, wait = self._publishers[topic], self._services.wait
+        wait(publisher.get_subscription_count, ANSWER_TIMEOUT, f'nobody takes a {request}')
         self._begin(request)
         publisher.publish(message)
-
-        def decision() -> dict[str, str] | None:
-            own = (one for one in self._outcomes[:] if one.get('request') == request)
-            return next((one for one in own if one['outcome'] in ('accepted', 'refused')), None)
-
-        self._wait(lambda: bool(decision()), ANSWER_TIMEOUT, f'the {request} is not answered')
-        found = decision()
-        if found is not None and found['outcome'] == 'refused':
+        found = wait(
+            lambda: self._outcome('accepted', 'refused'),
+            ANSWER_TIMEOUT,
+            f'the {request} is not answered',
+        )
+        if found['outcome'] == 'refused':
             raise RefusedError(found['words'], reason=found.get('reason', 'refused'))
 
-    def _call(
-        self, kind: Any, service: str, timeout: float = ANSWER_TIMEOUT, **fields: Any
-    ) -> Any:
-        if service not in self._clients:
-            self._clients[service] = self._node.create_client(kind, service)
-        client = self._clients[service]
-        self._wait(client.service_is_ready, timeout, f'there is no {service}')
-        answer = client.call_async(kind.Request(**fields))
-        self._wait(answer.done, max(timeout, ANSWER_TIMEOUT), f'{service} does not answer')
-        return answer.result()
+    def _outcome(self, *kinds: str) -> dict[str, str] | None:
+        """Return the first outcome of some kinds that the newest request has had, if any."""
+        own = (one for one in self._outcomes[:] if one.get('request') == self._request)
+        return next((one for one in own if one.get('outcome') in kinds), None)
 
-    def _wait(self, condition: Callable[[], Any], timeout: float, otherwise: str) -> None:
-        end = time.monotonic() + timeout
-        while not condition():
-            if time.monotonic() > end:
-                raise ConfigurationError(f'{otherwise} within {timeout:g} s')
-            if self._children is not None:
-                self._children.check()
-            time.sleep(_PERIOD)
+    def _check(self) -> None:
+        """Raise when a process that was started for this session has ended."""
+        if self._children is not None:
+            self._children.check()
 
     def _wait_moving(
         self, condition: Callable[[], bool], left: Callable[[], float | None] = lambda: None
@@ -389,12 +339,11 @@ class OverRos:
         """Wait for as long as new states come."""
         rows, since, due = len(self._rows), time.monotonic(), self.time
         while not condition():
-            time.sleep(_PERIOD)
+            time.sleep(PERIOD)
             if self.time >= due:
                 due = self.time + _LOOK
                 self.look(left())
-            if self._children is not None:
-                self._children.check()
+            self._check()
             if len(self._rows) != rows:
                 rows, since = len(self._rows), time.monotonic()
             elif time.monotonic() - since > STANDSTILL:

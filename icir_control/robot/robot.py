@@ -1,28 +1,24 @@
-"""One arm: verbs that return when the arm has arrived, its state, its parameters and its log."""
+"""`Robot`: one arm, with verbs that return when it has arrived."""
 
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from icir_control.app.closed_loop import ClosedLoop
-from icir_control.app.extras import require
+from icir_control.app.environment import require
 from icir_control.app.measurement import Array
 from icir_control.app.robot import DEFAULT_ROBOT, RobotFiles, robot_names
 from icir_control.control import Law, Tick, Waypoints
-from icir_control.dynamics import Model
 from icir_control.errors import IcirError, InvalidValueError, RefusedError
 from icir_control.robot.in_process import InProcess, law_of
-from icir_control.robot.log import Log
-from icir_control.robot.parameters import Parameters
 from icir_control.robot.session import Session
-from icir_control.robot.shown import MotionBar, page
+from icir_control.robot.shown import MotionBar
+from icir_control.robot.state import ArmState
 from icir_control.simulation import Plant
 from icir_control.spatial import SE3, exp3
 
@@ -30,7 +26,7 @@ JOG, HOLD, IMPEDANCE = 'jog', 'hold', 'impedance'
 """Modes that some verbs need."""
 
 
-class Robot:
+class Robot(ArmState):
     """An arm that runs: in this process (`simulate`), or over ROS 2 (`connect`, `launch`).
 
     Every verb returns when its motion has arrived. A motion that cannot be is refused before
@@ -53,12 +49,11 @@ class Robot:
 
     def __init__(self, session: Session) -> None:
         """Use a session; see `simulate`, `connect` and `launch`."""
-        self.session = session
+        super().__init__(session)
         self.timeout = 60.0
         self.progress: bool | None = None
         self.callbacks: list[Callable[[Robot], object]] = []
         self._is_called = False
-        self._is_open = True
 
     @classmethod
     def simulate(
@@ -88,8 +83,9 @@ class Robot:
         Raises:
             IcirError: The URDF or a parameter is not valid; the message says what is.
         """
-        is_shipped = robot in robot_names() and not (options or params_file)
-        arm = str(robot) if is_shipped else _files(robot, params_file, options)
+        arm: str | RobotFiles = str(robot)
+        if arm not in robot_names() or params_file or options:
+            arm = RobotFiles.named(robot, params_file=str(params_file), **options)
         loop = ClosedLoop(arm, start=start, plant=plant, timestep=timestep, changes=parameters)
         return cls(InProcess(loop))
 
@@ -135,7 +131,8 @@ class Robot:
         from icir_control.robot.launched import launched
 
         parameters = {'real_time_factor': float(real_time_factor), 'viewer': viewer}
-        return cls(launched(_files(robot, params_file, options), parameters))
+        arm = RobotFiles.named(robot, params_file=str(params_file), **options)
+        return cls(launched(arm, parameters))
 
     # --- Motions
 
@@ -310,63 +307,6 @@ class Robot:
         """Let control periods pass; in a simulation alone."""
         self.session.step(steps)
 
-    # --- State
-
-    @property
-    def q(self) -> Array:
-        """(nv,) position of the joints [rad or m]."""
-        return self.session.state[0]
-
-    @property
-    def v(self) -> Array:
-        """(nv,) velocity of the joints [rad/s or m/s]."""
-        return self.session.state[1]
-
-    @property
-    def torque(self) -> Array:
-        """(nv,) of the motors, within the limits [N m or N]."""
-        return self.session.state[2]
-
-    @property
-    def pose(self) -> SE3:
-        """T_base_tool of the end effector."""
-        arm = self.session.arm
-        return arm.T_world_base.inverse() @ arm.placement(self.q)
-
-    @property
-    def mode(self) -> str:
-        """Name of the running mode."""
-        return self.session.mode
-
-    @property
-    def time(self) -> float:
-        """Time of the arm [s]."""
-        return self.session.time
-
-    @property
-    def model(self) -> Model:
-        """The arm's model, for `icir_control.dynamics`."""
-        return self.session.arm.model
-
-    @property
-    def parameters(self) -> Parameters:
-        """Parameters of the controller as attributes; printed, with units and meaning."""
-        return Parameters(self.session)
-
-    @property
-    def log(self) -> Log:
-        """Named series since the start."""
-        return self.session.log
-
-    def __repr__(self) -> str:
-        """Return what runs where."""
-        state = f'mode {self.mode}, {self.time:.3f} s' if self._is_open else 'closed'
-        return f'<Robot {self.model.name} {self.session.words}: {state}>'
-
-    def _repr_html_(self) -> str:
-        """Return what runs where, with a picture of the arm."""
-        return page(repr(self), self.session.world, self.q)
-
     # --- End
 
     def close(self) -> None:
@@ -384,12 +324,7 @@ class Robot:
         """Give the robot to a `with` block."""
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Hold the arm, and end what was started."""
         self.close()
 
@@ -418,16 +353,6 @@ class Robot:
         if not modes:
             raise RefusedError('no mode of this arm takes poses', reason='no_target')
         return JOG if JOG in modes else modes[0]
-
-
-def _files(robot: str | Path, params_file: str | Path, options: Mapping[str, Any]) -> RobotFiles:
-    """Return the arm of a name or of a URDF."""
-    name = os.fspath(robot)
-    is_file = '/' in name or name.endswith(('.urdf', '.xml'))
-    given = {'model': name} if is_file else {}
-    return RobotFiles.of(
-        DEFAULT_ROBOT if is_file else name, params_file=str(params_file), **given, **options
-    )
 
 
 def _vector(name: str, value: ArrayLike, size: int) -> Array:

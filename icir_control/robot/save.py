@@ -7,11 +7,14 @@ from typing import Any
 
 import numpy as np
 from geometry_msgs.msg import PoseStamped
+from rcl_interfaces.msg import ParameterEvent
+from rclpy.parameter import Parameter
 from rclpy.time import Time
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
 from icir_control.app.measurement import Array, TimeSeries
+from icir_control.app.processes import CONTROLLER
 from icir_control.app.recording.topics import (
     COMMANDS,
     CURRENT_POSE,
@@ -19,12 +22,14 @@ from icir_control.app.recording.topics import (
     JOINT_REFERENCE,
     LATCHED,
     MODE,
+    PARAMETERS,
     REFERENCE_POSE,
     STATES,
     TOPICS,
 )
 from icir_control.app.recording.writer import RecordingFile, encoded
 from icir_control.control import Arm
+from icir_control.nodes.robot import LoadedRobot
 from icir_control.spatial import SE3
 
 _POSE_PERIOD = 0.01  # s, as the controller publishes them
@@ -34,7 +39,7 @@ def write_recording(
     path: Path,
     series: TimeSeries,
     modes: Sequence[tuple[float, str]],
-    urdf: str,
+    robot: LoadedRobot,
     arm: Arm,
     references: Array | None,
 ) -> None:
@@ -44,7 +49,7 @@ def write_recording(
         path: A new file.
         series: Columns as of `TickLog`.
         modes: Which ran from when on, as (time [s], name).
-        urdf: The robot's description.
+        robot: The files of the arm; the parameters that name them are written, for its meshes.
         arm: The arm.
         references: (n, 4, 3) T_base_tool that the tool should have; None where not known.
 
@@ -57,18 +62,21 @@ def write_recording(
     file = RecordingFile(path)
     try:
         for topic, kind in {**TOPICS, **LATCHED}.items():
-            file.open_topic(topic if topic.startswith('/') else f'/{topic}', kind)
+            file.open_topic(_full(topic), kind)
 
         def write(topic: str, moment: float, message: Any) -> None:
             now = begin + round(moment * 1e9)
             if hasattr(message, 'header'):
                 message.header.stamp = Time(nanoseconds=round(moment * 1e9)).to_msg()
-            file.write(f'/{topic}', encoded(message), now, now)
+            file.write(_full(topic), encoded(message), now, now)
 
         def joints(**values: Array) -> JointState:
             return JointState(name=names, **{name: row.tolist() for name, row in values.items()})
 
-        write(DESCRIPTION, series.time[0] if len(series) else 0.0, String(data=urdf))
+        start = series.time[0] if len(series) else 0.0
+        write(DESCRIPTION, start, String(data=robot.path.read_text()))
+        given = [Parameter(n, value=v).to_parameter_msg() for n, v in robot.own.items() if v]
+        write(PARAMETERS, start, ParameterEvent(node=f'/{CONTROLLER}', new_parameters=given))
         waiting = list(modes)
         applied = np.zeros(arm.nv)
         due = -np.inf
@@ -89,6 +97,10 @@ def write_recording(
         file.finish()
     finally:
         file.close()
+
+
+def _full(topic: str) -> str:
+    return topic if topic.startswith('/') else f'/{topic}'
 
 
 def _pose(placement: SE3) -> PoseStamped:

@@ -6,7 +6,6 @@ import time
 from collections.abc import Sequence
 from importlib.util import find_spec
 from io import BytesIO
-from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
@@ -80,12 +79,7 @@ class MotionBar:
         """Give the bar to a `with` block."""
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Take the bar away."""
         if self._bar is not None:
             self._bar.stop()

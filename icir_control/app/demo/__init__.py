@@ -14,8 +14,8 @@ from icir_control.app.demo.plots import write_plots
 from icir_control.app.demo.rehearsal import rehearsed
 from icir_control.app.demo.report import table_of, write_report
 from icir_control.app.demo.run import record_run
+from icir_control.app.environment import writing
 from icir_control.app.measurement import Metric, have_passed
-from icir_control.app.output import writing
 from icir_control.app.promises import Amount, measured, promises
 from icir_control.app.recording import film_of, report_on
 from icir_control.app.robot import RobotFiles
@@ -47,7 +47,7 @@ def run_demo(robot: RobotFiles, output: Path, report: Path | None, amount: Amoun
     with writing(output):  # now, so that it does not fail after the run
         output.mkdir(parents=True, exist_ok=True)
     recording = output / 'run.mcap'
-    with console.status('rehearsing (compiles the first time)'), _interruptible():
+    with console.status('trying each mode (compiles the first time)'), _interruptible():
         if robot == RobotFiles.of():
             plan = Plan(PHASES, CONTROLLER_CHANGES)
         else:
@@ -71,7 +71,7 @@ def run_demo(robot: RobotFiles, output: Path, report: Path | None, amount: Amoun
     )
     promised = {} if amount is None else _measure_promises(console, amount)
     if promised:
-        console.print(table_of(promised, 'promise'))
+        console.print(table_of(promised, 'acceptance test'))
         console.print('\nin one process, with the same laws on the same arm\n')
     if report is not None:
         write_report(report, modes, whole, promised, run, plan.notes)

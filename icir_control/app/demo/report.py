@@ -10,8 +10,8 @@ from rich.table import Table
 from rich.text import Text
 
 from icir_control.app.demo.run import Run
+from icir_control.app.environment import writing
 from icir_control.app.measurement import Metric, have_passed
-from icir_control.app.output import writing
 
 MetricGroups = Mapping[str, Sequence[Metric]]
 

@@ -17,8 +17,8 @@ from rclpy.publisher import Publisher
 from std_srvs.srv import SetBool
 
 from icir_control.app.demo.plan import Plan, Push
+from icir_control.app.environment import writing
 from icir_control.app.measurement import TimeSeries
-from icir_control.app.output import writing
 from icir_control.app.processes import BRIDGE, CONTROLLER, Children, ros_arguments
 from icir_control.app.recording.reader import Recording
 from icir_control.app.recording.recorder import Recorder, answer_of

@@ -5,7 +5,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final
 
-from icir_control.app.extras import require
+from icir_control.app.environment import require
 
 PACKAGE: Final = __name__
 

@@ -8,8 +8,8 @@ from typing import Any
 import imageio_ffmpeg
 import numpy as np
 
+from icir_control.app.environment import writing
 from icir_control.app.measurement import Array, TimeSeries
-from icir_control.app.output import writing
 from icir_control.app.processes import CONTROLLER
 from icir_control.app.recording.reader import Recording, RecordingError
 from icir_control.app.recording.topics import JOINT_REFERENCE

@@ -13,19 +13,20 @@ import plotly.graph_objects as go
 import plotly.io
 from plotly.subplots import make_subplots
 
+from icir_control.app.environment import writing
 from icir_control.app.measurement import (
     Array,
     Metric,
     TimeSeries,
     angle_between,
 )
-from icir_control.app.output import writing
 from icir_control.app.recording.reader import Recording, RecordingError, Span
 from icir_control.app.recording.topics import CURRENT_POSE, JOINT_REFERENCE, REFERENCE_POSE
 from icir_control.dynamics import load_urdf
 from icir_control.errors import IcirError
 
 _POINTS = 4000  # of a curve, at most
+_LABELLED = 0.01  # of the run that a mode takes at least, so that its name has room
 _SMALLEST = 1e-17  # lower edge of a logarithmic axis: what is exactly zero lies on it
 # Okabe and Ito's colours, which the colour-blind tell apart.
 _COLOURS = ('#0072B2', '#D55E00', '#009E73', '#CC79A7', '#56B4E9', '#E69F00', '#555555')
@@ -260,6 +261,8 @@ def _figure(trackings: Sequence[Tracking]) -> go.Figure:
     figure.update_xaxes(title_text='simulation time [s]', row=len(_PANELS), col=1)
     for number, tracking in enumerate(trackings):
         _draw(figure, tracking, 'dot' if number else 'solid', f' ({number + 1})' * bool(number))
+    times = trackings[0].recording.states.time
+    shortest = _LABELLED * float(times[-1] - times[0])
     for i, span in enumerate(trackings[0].recording.modes):
         figure.add_vrect(
             span.start,
@@ -267,7 +270,7 @@ def _figure(trackings: Sequence[Tracking]) -> go.Figure:
             fillcolor='#000000',
             opacity=0.05 * (i % 2),
             line_width=0,
-            annotation_text=span.name,
+            annotation_text=span.name if span.end - span.start > shortest else '',
             annotation_position='top left',
             row=1,
             col=1,

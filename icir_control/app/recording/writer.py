@@ -1,11 +1,18 @@
-"""An MCAP file that can be read at every moment: also of a writer that was killed."""
+"""An MCAP file that can be read at every moment: also of a writer that was killed.
+
+Of each message type it holds the definition, as the schema encoding `ros2msg` has it
+(https://mcap.dev/spec/registry#ros2msg): the `.msg` file, then those of the types in it, each
+after a separator and its name.
+"""
 
 import errno
 import os
+import re
 import time
 from collections import Counter
 from collections.abc import Callable
 from functools import cache
+from importlib import import_module
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -16,10 +23,11 @@ from mcap.well_known import Profile, SchemaEncoding
 from mcap.writer import CompressionType, Writer
 from mcap_ros2._dynamic import serialize_dynamic
 
-from icir_control.app.recording.definitions import definition_of
 from icir_control.errors import ConfigurationError
 
 _MAGIC = b'\x89MCAP0\r\n'
+_SEPARATOR = '\n' + '=' * 80 + '\nMSG: '
+_FIELD = re.compile(r'^\s*(?:(\w+)/)?([A-Z]\w*)(?:\[[^\]]*\])?\s+\w+', re.MULTILINE)
 
 
 def _end_without_index() -> bytes:
@@ -178,3 +186,32 @@ class RecordingFile:
     def close(self) -> None:
         """Close the file, finished or not."""
         self._output.close()
+
+
+@cache
+def definition_of(name: str) -> str:
+    """Return the definition of a message type.
+
+    Args:
+        name: Of the type: `sensor_msgs/msg/JointState`.
+
+    Raises:
+        OSError: The package of the type is installed without its `.msg` files.
+    """
+    package, kind = name.split('/msg/')
+    parts: dict[str, str] = {}
+    _collect(package, kind, parts)
+    first, *others = parts
+    return parts[first] + ''.join(f'{_SEPARATOR}{other}\n{parts[other]}' for other in others)
+
+
+def _collect(package: str, kind: str, parts: dict[str, str]) -> None:
+    """Add the definition of a type, and of the types in it, by `package/kind`."""
+    name = f'{package}/{kind}'
+    if name in parts:
+        return
+    # prefix/lib/python3.x/site-packages/package/__init__.py, in a wheel and in a ROS installation
+    prefix = Path(import_module(package).__file__ or '').parents[4]
+    parts[name] = (prefix / 'share' / package / 'msg' / f'{kind}.msg').read_text()
+    for inner_package, inner in _FIELD.findall(parts[name]):
+        _collect(inner_package or package, inner, parts)

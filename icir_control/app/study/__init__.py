@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from icir_control.app.extras import require
+from icir_control.app.environment import require, writing
 from icir_control.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ def study_file(
 
     Args:
         file: YAML.
-        output: CSV file; None for one in `results/`, named like the study.
+        output: Parquet file; None for one in `results/`, named like the study.
         workers: Processes; None for one on each processor.
         scheduler: Address of a cluster; empty for processes of this machine.
         only: The one run that is wanted; None for all.
@@ -33,10 +33,9 @@ def study_file(
     Raises:
         IcirError: The study is not valid, or a file cannot be written.
     """
-    require('study', 'distributed', 'scipy')
+    require('study', 'distributed', 'pyarrow', 'scipy')
     from rich.console import Console
 
-    from icir_control.app.output import writing
     from icir_control.app.study.engine import run_study
     from icir_control.app.study.plan import Study
     from icir_control.app.study.report import show, write_page
@@ -51,10 +50,11 @@ def study_file(
         for name, value in run_one(study, only, samples[only], record).items():
             console.print(f'{name}: {value}', markup=False)
         return
-    table = output or Path('results') / f'{file.stem}.csv'
+    table = output or Path('results') / f'{file.stem}.parquet'
+    if table.suffix != '.parquet':
+        raise ConfigurationError(f'{table} is not valid; expected a name that ends in .parquet')
     with writing(table):
         table.parent.mkdir(parents=True, exist_ok=True)
-        table.touch()
     with progress(console, file.stem, 'runs') as tell:
         rows = run_study(study, table, tell, workers=workers, scheduler=scheduler)
     show(study, rows, file, console)
@@ -80,7 +80,6 @@ def tune_file(file: Path, output: Path | None, workers: int | None, scheduler: s
     require('study', 'distributed', 'optuna', 'scipy')
     from rich.console import Console
 
-    from icir_control.app.output import writing
     from icir_control.app.study import tune
     from icir_control.app.study.engine import cluster
     from icir_control.app.study.report import show_gain

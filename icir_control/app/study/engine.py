@@ -1,17 +1,15 @@
-"""The runs of a study over the workers of dask.distributed, each a row of a table on disk.
+"""The runs of a study over the workers of dask.distributed, each a row of its table.
 
-A row is written as soon as it is there; what is there already is not run again. At the end the
-table is sorted: it is the same to the last bit whatever the workers were.
+A row is written as soon as it is there; what is there already is not run again. The table is the
+same to the last bit whatever the workers were.
 """
 
-import csv
 import logging
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from importlib.metadata import version
-from io import StringIO
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
@@ -19,6 +17,7 @@ from uuid import uuid4
 
 from icir_control.app.study.plan import Sample, Study
 from icir_control.app.study.run import Row, run_one
+from icir_control.app.study.table import StudyTable
 from icir_control.errors import ConfigurationError, IcirError
 
 DEATHS = 20
@@ -29,22 +28,22 @@ TASKS, LARGEST_TASK = 32, 16
 
 
 class ClusterError(IcirError):
-    """The scheduler is gone, or a run has ended the processes that it ran in."""
+    """The scheduler has ended, or a run has ended the processes that it ran in."""
 
 
 def run_study(
     study: Study,
-    table: Path,
+    path: Path,
     show: Callable[[int, int], None],
     *,
     workers: int | None = None,
     scheduler: str = '',
-) -> list[dict[str, str]]:
-    """Run what is not in the table yet, and return all of it, as text.
+) -> list[Row]:
+    """Run what is not in the table yet, and return all of its rows.
 
     Args:
         study: The study.
-        table: CSV file: begun, or continued where it is of the same study.
+        path: Parquet file: begun, or continued where it is of the same study.
         show: Told how many runs are done, of how many.
         workers: Processes on this machine; None for one on each processor.
         scheduler: Address of a cluster to use instead, such as `tcp://host:8786`.
@@ -53,28 +52,16 @@ def run_study(
         ConfigurationError: The table is of another study, or there is no such scheduler.
         ClusterError: Runs are missing; the table keeps the others.
     """
-    samples = study.samples()
-    columns = ['run', *study.vary, 'outcome', 'time', *study.units, 'seed', 'version']
-    done = _read(table, columns, samples)
-    missing = [index for index in range(len(samples)) if index not in done]
-    show(len(done), len(samples))
+    samples, table = study.samples(), StudyTable(path, study)
+    missing = [index for index in range(len(samples)) if index not in table.rows]
+    show(len(table.rows), len(samples))
     if missing:
-        with table.open('a', newline='') as file, cluster(workers, scheduler) as client:
-            if not done:
-                file.truncate(0)
-                file.write(_line(columns))
-            ours = version('icir_control')
+        more = {'seed': study.seed, 'version': version('icir_control')}
+        with table, cluster(workers, scheduler) as client:
             for row in run_all(client, study, missing, [samples[index] for index in missing]):
-                row |= {'seed': study.seed, 'version': ours}
-                file.write(_line([row[name] for name in columns]))
-                file.flush()
-                done[row['run']] = {name: str(row[name]) for name in columns}
-                show(len(done), len(samples))
-    rows = [done[index] for index in range(len(samples))]
-    complete = table.with_suffix('.sorted')
-    complete.write_text(_line(columns) + ''.join(_line(list(row.values())) for row in rows))
-    os.replace(complete, table)
-    return rows
+                table.append(row | more)
+                show(len(table.rows), len(samples))
+    return [table.rows[index] for index in range(len(samples))]
 
 
 def run_all(
@@ -89,7 +76,7 @@ def run_all(
         samples: What differs.
 
     Raises:
-        ClusterError: The scheduler is gone; or, when all others are there, runs are missing.
+        ClusterError: The scheduler has ended; or, when all others are there, runs are missing.
     """
     from distributed import Future, KilledWorker
 
@@ -113,15 +100,16 @@ def run_all(
         pending.remove(one)
         if one.cancelled():
             raise ClusterError(
-                f'the scheduler is gone, with {len(missing)} runs to do; the same command goes on'
+                f'the scheduler has ended, and {len(missing)} runs are missing; the same command'
+                ' goes on'
             )
         if one.status == 'error' and not isinstance(error := one.exception(), KilledWorker):
             raise error
         one.release()  # the scheduler forgets it: memory stays flat
     if missing:
         raise ClusterError(
-            f'runs {", ".join(map(str, sorted(missing)))} are given up, for the workers that they'
-            ' ran on have died; the same command tries them again'
+            f'runs {", ".join(map(str, sorted(missing)))} are missing, since the workers that ran'
+            ' them died; the same command tries them again'
         )
 
 
@@ -132,29 +120,6 @@ def _run_some(study: Study, topic: str, batch: list[tuple[int, Sample]]) -> None
     send = get_worker().log_event
     for index, sample in batch:
         send(topic, [run_one(study, index, sample)])  # to a bare dict dask would add a key
-
-
-def _read(table: Path, columns: list[str], samples: list[Sample]) -> dict[int, dict[str, str]]:
-    """Return the rows that are there, whole and of this study, by run."""
-    if not table.exists() or not table.stat().st_size:
-        return {}
-    text = table.read_text()
-    # What a killed process had begun to write is not a row.
-    whole = text[: text.rfind('\n') + 1]
-    if len(whole) < len(text):
-        table.write_text(whole)
-    reader = csv.DictReader(StringIO(whole))
-    rows = {int(row['run']): row for row in reader if list(row) == columns}
-    names = list(reader.fieldnames or ())
-    fits = names == columns and all(
-        index < len(samples) and all(row[n] == str(v) for n, v in samples[index].items())
-        for index, row in rows.items()
-    )
-    if not fits:
-        raise ConfigurationError(
-            f'{table} is of another study; name another file by --output, or delete it'
-        )
-    return rows
 
 
 @contextmanager
@@ -193,9 +158,3 @@ def cluster(workers: int | None, scheduler: str) -> Iterator[Any]:
             Client(local) as client,
         ):
             yield client
-
-
-def _line(values: list[Any]) -> str:
-    text = StringIO()
-    csv.writer(text, lineterminator='\n').writerow([str(value) for value in values])
-    return text.getvalue()

@@ -23,7 +23,7 @@ FIFTH = 0.2
 
 _SHOWN = 3  # runs that did not arrive
 
-Rows = Sequence[dict[str, str]]
+Rows = Sequence[Row]
 
 
 def show(study: Study, rows: Rows, file: Path, console: Console) -> None:
@@ -92,17 +92,17 @@ def worst(study: Study, rows: Rows, file: Path) -> list[tuple[str, str]]:
 
     They are the worst of each metric, and some that did not arrive.
     """
-    arrived, why = _arrived(rows), dict[str, list[str]]()
+    arrived, why = _arrived(rows), dict[int, list[str]]()
     for name in study.units if arrived else ():
         row = arrived[int(np.argmax(_column(arrived, name)))]
-        why.setdefault(row['run'], []).append(f'worst {name} {float(row[name]):.3g}')
+        why.setdefault(row['run'], []).append(f'worst {name} {row[name]:.3g}')
     failed = [row for row in rows if row['outcome'] != ARRIVED]
     for row in failed[:_SHOWN]:
         why[row['run']] = [row['outcome']]
     by_run = {row['run']: row for row in rows}
     found = []
     for run, words in why.items():
-        sample = ', '.join(f'{name} {float(by_run[run][name]):.4g}' for name in study.vary)
+        sample = ', '.join(f'{name} {by_run[run][name]:.4g}' for name in study.vary)
         recording = f'run_{run}.mcap'
         command = (
             f'icir_control study {file} --only {run} --record {recording}'
@@ -127,7 +127,8 @@ def write_page(study: Study, rows: Rows, file: Path, page: Path) -> None:
     pictures = ''
     if study.vary and _arrived(rows):
         pictures = (
-            f'<h2>Metrics over what varied</h2><p>Runs that did not arrive are crosses.</p>'
+            '<h2>Metrics over the varied parameters</h2>'
+            '<p>Runs that did not arrive are crosses.</p>'
             f'{_image(scatter(study, rows))}{_pairs(study, rows)}'
             '<h2>Sensitivities</h2><p>Median of a metric over the fifth of the runs with the least'
             ' (blue) and the greatest (red) value of a parameter; the line is the median of'
@@ -230,19 +231,19 @@ def label(study: Study, metric: str) -> str:
 def _pairs(study: Study, rows: Rows) -> str:
     if len(study.vary) < 2:
         return ''
-    return f'<h2>Pairs of what varied</h2>{_image(pairs(study, rows))}'
+    return f'<h2>Pairs of varied parameters</h2>{_image(pairs(study, rows))}'
 
 
 def _headline(rows: Rows) -> str:
     return f'{len(_arrived(rows))} of {len(rows)} runs arrived'
 
 
-def _arrived(rows: Rows) -> list[dict[str, str]]:
+def _arrived(rows: Rows) -> list[Row]:
     return [row for row in rows if row['outcome'] == ARRIVED]
 
 
 def _column(rows: Rows, name: str) -> Array:
-    return np.array([float(row[name]) for row in rows])
+    return np.array([row[name] for row in rows])
 
 
 def _image(figure: Figure) -> str:

@@ -1,25 +1,59 @@
-"""The line at the bottom of `icir_control sim`: what the arm does, and how well."""
+"""The terminal of `icir_control sim`: its keys, and a line that says what the arm does."""
 
+import sys
 import time
+from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, Final
 from xml.etree import ElementTree
 
 import numpy as np
+import rclpy
 from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import PoseStamped, TwistStamped
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile
+from rich.console import Console
+from rich.live import Live
 from rich.text import Text
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
 from icir_control.app.processes import CONTROLLER
-from icir_control.nodes.transport.endpoints import SUBSCRIBED, Newest
+from icir_control.app.robot import RobotFiles
+from icir_control.nodes.keyboard.keyboard import Keyboard
+from icir_control.nodes.process.run import init_ros
+from icir_control.nodes.transport.endpoints import SUBSCRIBED, Newest, has_native_parts
 
 _LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 _AT_REST: Final = 1e-6  # rad/s or m/s
 _REFUSAL_SHOWN = 4.0  # s of wall time
 _PACE_SPAN = 1.0  # s of wall time, at least, over which the pace is measured
+_STATUS_PERIOD = 0.25  # s between two looks at what the arm does
+
+
+def serve_keys(console: Console, robot: RobotFiles, is_wanted: Callable[[], bool]) -> None:
+    """Serve the keys until the quit key is pressed or `is_wanted` returns False."""
+    init_ros()
+    node = rclpy.create_node('keyboard')
+    try:
+        status = SimStatus(node, robot.description()) if has_native_parts() else None
+        due = 0.0
+        # Nothing can be shown on a terminal that was closed.
+        with suppress(OSError), Live(console=console, auto_refresh=False, transient=True) as live:
+
+            def is_wanted_still() -> bool:
+                nonlocal due
+                if status is not None and time.monotonic() >= due:
+                    due = time.monotonic() + _STATUS_PERIOD
+                    live.update(status.text(), refresh=True)
+                return is_wanted()
+
+            # The controller logs its refusals to the same terminal.
+            Keyboard(node, sys.stdin, console, shows_refusals=False).run(is_wanted_still)
+    finally:
+        node.destroy_node()
+        rclpy.shutdown()
 
 
 class SimStatus:
