@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike, NDArray
 from icir_control.compiled import JIT_DISABLED, bound, machine_code
 from icir_control.control.kernels.contact import FREE
 from icir_control.control.kernels.follow import follow_pose_path, place_joint_path
-from icir_control.control.kernels.losses import FRICTION_SOFTNESS
 from icir_control.control.kernels.memory import (
     JOINT_PATH,
     MEMORY_LAYOUT,
@@ -23,6 +22,7 @@ from icir_control.control.kernels.memory import (
     as_placement,
     as_pose,
 )
+from icir_control.control.kernels.plant import FRICTION_SOFTNESS
 from icir_control.control.kernels.rehearse import LONGEST_TIMES, LONGEST_WAIT, rehearse
 from icir_control.control.kernels.structs import argument
 from icir_control.control.kernels.tick import run
@@ -52,7 +52,7 @@ def _types() -> tuple[Any, ...]:
     """Return the types of the arguments of a compiled function: they serve every arm."""
     from numba import types
 
-    from icir_control.control.kernels.struct_types import StructType
+    from icir_control.control.kernels.structs import StructType
 
     buffer = types.Array(types.float64, 1, 'C')
     return buffer, StructType(MEMORY_LAYOUT), StructType(TICK_LAYOUT)

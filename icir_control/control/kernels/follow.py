@@ -291,7 +291,7 @@ def place_joint_path(dynamics: np.ndarray, memory: Struct, tick: Struct) -> None
 if JIT_DISABLED:
     follow, place = follow_pose_path, place_joint_path
 else:
-    from icir_control.control.kernels.struct_types import call_follower
+    from icir_control.control.kernels.structs import call_follower
 
     @part
     def follow(dynamics: np.ndarray, memory: Struct, tick: Struct) -> None:

@@ -1,12 +1,13 @@
-"""Losses in the joints: viscous damping, and the Coulomb friction that a motion meets."""
+"""The plant as the model has it: losses in its joints, its step, and the state behind a delay."""
 
 import numpy as np
 
 from icir_control.compiled import kernel, part
-from icir_control.control.kernels.linear import cholesky, cholesky_solve, copy_matrix
+from icir_control.control.kernels.estimate import remember
+from icir_control.control.kernels.linear import cholesky, cholesky_solve, copy, copy_matrix
 from icir_control.control.kernels.memory import JOINT_PATH
 from icir_control.control.kernels.structs import Struct
-from icir_control.dynamics.kernels import mass_matrix_of, nle_of
+from icir_control.dynamics.kernels import mass_matrix_of, nle_of, terms
 
 FRICTION_RATE = 2.0 / (0.95 * 0.02)
 """[1/s] b of the friction f sat((a + b v) / (R f)), by MuJoCo's default `solreffriction`."""
@@ -62,3 +63,51 @@ def _add_friction(
         most = memory.joint_friction[i]
         wanted = (a[i] + explicit[i] + FRICTION_RATE * v[i]) / memory.friction_softness[i]
         nle[i] += min(max(wanted, -most), most)
+
+
+@part
+def predict(dynamics: np.ndarray, memory: Struct, tick: Struct) -> None:
+    """Advance the measured state through the torques that are still under way.
+
+    Args:
+        dynamics: The buffer of a `Data`.
+        memory: Holds the torques, the oldest first.
+        tick: Its time, q and v become those at which the next torque will act.
+    """
+    for k in range(memory.delay):
+        terms(dynamics, tick.q, tick.v)
+        add_losses(dynamics, memory, tick, tick.v)
+        if k == 0:
+            remember(memory, mass_matrix_of(dynamics), nle_of(dynamics), tick)
+        step_plant(dynamics, memory, tick, memory.delayed_torque[k])
+
+
+@kernel
+def step_plant(dynamics: np.ndarray, memory: Struct, tick: Struct, torque: np.ndarray) -> None:
+    """Advance a state, of which the terms are at hand, by one period under a torque."""
+    M, nle, h = mass_matrix_of(dynamics), nle_of(dynamics), tick.period
+    q, v, compensation = tick.q, tick.v, memory.compensation
+    late = 0.5 * (1.0 - memory.euler_share) * h
+    ddq, L = np.empty_like(torque), np.empty((torque.shape[0], torque.shape[0]))
+    for i in range(torque.shape[0]):
+        ddq[i] = torque[i] - nle[i] - memory.bias_change[i] + compensation[i]
+    copy_matrix(M, L)
+    cholesky(L)
+    cholesky_solve(L, ddq)
+    for i in range(torque.shape[0]):
+        v[i] += h * ddq[i]
+        q[i] += h * (v[i] - late * ddq[i])
+    tick.time += h
+
+
+@part
+def send(memory: Struct) -> None:
+    """Put this tick's torque under way; the one that arrives now is what `observe` will see."""
+    delay, delayed = memory.delay, memory.delayed_torque
+    if delay == 0:
+        copy(memory.torque, memory.torque_applied)
+    else:
+        copy(delayed[0], memory.torque_applied)
+        for step in range(delay - 1):
+            copy(delayed[step + 1], delayed[step])
+        copy(memory.torque, delayed[delay - 1])
