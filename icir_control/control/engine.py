@@ -274,6 +274,9 @@ class Engine:
         memory.joints_follow = memory.tracks and memory.path == POSE_PATH
         named = type(law).acceleration.__code__.co_names
         memory.needs_twist = not self._law.is_compiled or 'twist_reference' in named
+        memory.needs_singular_value = (
+            not self._law.is_compiled or 'smallest_singular_value' in named
+        )
         if memory.joints_follow:
             self.workspace.prepare_to_follow()
         q, v = start.q, start.v

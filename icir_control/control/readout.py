@@ -144,8 +144,9 @@ class Readout:
 
     @property
     def smallest_singular_value(self) -> float:
-        """Of the end-effector Jacobian, metres and radians mixed."""
-        return float(self._engine.tick_record.smallest_singular_value)
+        """Of the end-effector Jacobian, metres and radians mixed; 0 with fewer than six joints."""
+        J = self._engine.tick_record.jacobian
+        return float(np.linalg.svd(J, compute_uv=False)[-1]) if J.shape[1] >= 6 else 0.0
 
     @property
     def disturbance(self) -> NDArray[np.float64]:

@@ -45,7 +45,7 @@ class RunningLaw:
         self.law, self._struct = law, layout.new(law.arm.nv)
         self.is_compiled = _is_compiled(law) and not JIT_DISABLED
         if self.is_compiled:
-            self._memory.law_function = _machine_code(acceleration, layout)
+            self._memory.law_code = _machine_code(acceleration, layout)
             self._memory.law = self._struct.ctypes.data
         elif _is_compiled(law):
             struct = self._struct[0]

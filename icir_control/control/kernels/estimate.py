@@ -102,7 +102,8 @@ def observe(memory: Struct, tick: Struct) -> None:
         clear(memory.load)
         clear(memory.friction)
         memory.weight_share = 0.0
-    fastest, touch, swing = 0.0, 0.0, 0.0
+    mean_share = max(h / MEAN_TIME, 1.0 / (memory.ticks + 1.0))
+    fastest, touch, swings = 0.0, 0.0, False
     for i in range(v.shape[0]):
         excess = compensation[i] - r[i]
         _turn_friction(memory, tick, i)
@@ -117,7 +118,8 @@ def observe(memory: Struct, tick: Struct) -> None:
             change = share * (unexplained - r[i])
             r[i] = min(max(r[i] + change, -LARGEST_SHARE * limit[i]), LARGEST_SHARE * limit[i])
             _learn_friction(memory, change, i)
-            swing = max(swing, _back_off(memory, i, h))
+            if _back_off(memory, i, h, mean_share):
+                swings = True
         if memory.tracks and gain > 0.0:
             compensation[i] = r[i] + left * excess
         else:
@@ -127,7 +129,7 @@ def observe(memory: Struct, tick: Struct) -> None:
             compensation[i] += fade * (weight - compensation[i])
         fastest = max(fastest, abs(v[i]))
     decide_contact(memory, tick, touch)
-    is_steady = swing <= SWING and memory.contact == FREE
+    is_steady = not swings and memory.contact == FREE
     if memory.tracks and fastest <= REST_SPEED and is_steady:
         copy(compensation, at_rest)
         copy(tick.q, memory.rest_position)
@@ -165,24 +167,25 @@ def _learn_friction(memory: Struct, change: float, i: int) -> None:
 
 
 @part
-def _back_off(memory: Struct, i: int, h: float) -> float:
+def _back_off(memory: Struct, i: int, h: float, mean_share: float) -> bool:
     """Halve the trust in the estimate of joint i when it swings to the other side of its mean.
 
     Returns:
-        How far the estimate is from its mean, as a share of the effort limit.
+        Whether the estimate is on one of its sides, beyond `SWING`.
     """
     trust, mean, side = memory.observer_trust, memory.disturbance_mean, memory.disturbance_side
     r = memory.disturbance[i] + memory.friction_direction[i] * memory.friction[i]
-    mean[i] += max(h / MEAN_TIME, 1.0 / (memory.ticks + 1.0)) * (r - mean[i])
+    mean[i] += mean_share * (r - mean[i])
     trust[i] += h / TRUST_TIME * (1.0 - trust[i])
     swing = SWING * memory.effort_limit[i]
     beyond = r - mean[i]
-    if beyond > swing or beyond < -swing:
+    swings = abs(beyond) > swing
+    if swings:
         now = 1.0 if beyond > 0.0 else -1.0
         if side[i] * now < 0.0:
             trust[i] *= 0.5
         side[i] = now
-    return abs(beyond) / memory.effort_limit[i]
+    return swings
 
 
 @part
@@ -264,15 +267,16 @@ def _learn_noise(memory: Struct, q: np.ndarray, v: np.ndarray, h: float) -> None
     )
     second_before, position = memory.second_difference, memory.filtered_position
     v_before, ddq = memory.measured_v, memory.acceleration
+    smooth = (h * SMOOTH) ** 2
     for i in range(v.shape[0]):
         second = v[i] - v_before[i] - change[i]
         change[i] = v[i] - v_before[i]
         noise[i] += h / NOISE_TIME * (-0.25 * second * second_before[i] - noise[i])
         second_before[i] = second
-        q_over_r = (h * SMOOTH) ** 2 / (max(noise[i], 0.0) + 1e-30)
-        gain = 0.5 * (np.sqrt(q_over_r * q_over_r + 4.0 * q_over_r) - q_over_r)
-        if q_over_r > 1e8:
-            gain = 1.0
+        r, gain = max(noise[i], 0.0) + 1e-30, 1.0
+        if smooth <= 1e8 * r:
+            q_over_r = smooth / r
+            gain = 0.5 * (np.sqrt(q_over_r * q_over_r + 4.0 * q_over_r) - q_over_r)
         expected = filtered[i] + h * ddq[i]
         filtered[i] = expected + gain * (v[i] - expected)
         expected = position[i] + h * filtered[i]

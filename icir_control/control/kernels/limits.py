@@ -4,7 +4,7 @@ import numpy as np
 
 from icir_control.compiled import part
 from icir_control.control.kernels.linear import clear, copy
-from icir_control.control.kernels.memory import CALM, NO_PATH, TOO_FAR, TOO_FAST, TOO_LONG
+from icir_control.control.kernels.memory import BRAKE, CALM, NO_PATH, TOO_FAR, TOO_FAST, TOO_LONG
 from icir_control.control.kernels.structs import Struct
 
 LIMIT_STIFFNESS = 1000.0
@@ -98,7 +98,7 @@ def watch(memory: Struct, tick: Struct) -> None:
 
 @part
 def brake(memory: Struct, tick: Struct, g: np.ndarray) -> None:
-    """Write tau_i = g_i - d m_i v_i within the torque limits, m_i the inertia that a joint shows.
+    """Write tau_i = g_i - d m_i v_i before the limits, m_i the inertia that a joint shows.
 
     Each joint's torque beyond its weight is against its motion, cut off or not: as long as the
     limits bear the weight, energy only decreases, whatever the speed, the load or the pushes were
@@ -110,7 +110,6 @@ def brake(memory: Struct, tick: Struct, g: np.ndarray) -> None:
         wanted[i] = g[i] - memory.compensation[i] - BRAKE_RATE * m[i] * v[i]
     clear(memory.acceleration)
     copy(wanted, memory.torque_base)
-    _write_within_limits(memory, tick, 1.0)
 
 
 @part
@@ -119,27 +118,21 @@ def limit_torque(memory: Struct, tick: Struct) -> None:
 
     What carries the arm along its path comes first, tau_0 = M a_r + nle - r, cut off joint by
     joint. The rest of what the law wants is scaled as a whole, tau = tau_0 + s (tau_law - tau_0)
-    with the greatest s in [0, 1] that every joint allows: feedback keeps its direction.
+    with the greatest s in [0, 1] that every joint allows: feedback keeps its direction. What
+    brakes is cut off joint by joint.
 
     Args:
         memory: Holds the torque before limits and the limits.
         tick: Holds M, nle and the reference.
     """
-    wanted, limit = memory.torque_unsaturated, memory.effort_limit
-    share = 1.0
-    for i in range(wanted.shape[0]):
-        if not abs(wanted[i]) <= limit[i]:
-            share = 0.0
-    if share == 0.0:
-        share = _feedback_share(memory, tick)
-    _write_within_limits(memory, tick, share)
-
-
-@part
-def _write_within_limits(memory: Struct, tick: Struct, share: float) -> None:
-    """Write tau_0 + s (tau_law - tau_0), cut off where torque or its rate has its limit."""
-    wanted, torque, limit = memory.torque_unsaturated, memory.torque, memory.effort_limit
-    rate_limit, base = memory.torque_rate_limit, memory.torque_base
+    wanted, limit, base = memory.torque_unsaturated, memory.effort_limit, memory.torque_base
+    torque, rate_limit, share = memory.torque, memory.torque_rate_limit, 1.0
+    if memory.operation != BRAKE:
+        for i in range(wanted.shape[0]):
+            if not abs(wanted[i]) <= limit[i]:
+                share = 0.0
+        if share == 0.0:
+            share = _feedback_share(memory, tick)
     memory.effort_share = share
     memory.rate_limited = 0
     for i in range(wanted.shape[0]):

@@ -6,7 +6,7 @@ from icir_control.compiled import kernel, part
 from icir_control.control.kernels.estimate import remember
 from icir_control.control.kernels.linear import cholesky, cholesky_solve, copy, copy_matrix
 from icir_control.control.kernels.memory import JOINT_PATH
-from icir_control.control.kernels.structs import Struct
+from icir_control.control.kernels.structs import Struct, separate
 from icir_control.dynamics.kernels import mass_matrix_of, nle_of, terms
 
 FRICTION_RATE = 2.0 / (0.95 * 0.02)
@@ -16,7 +16,7 @@ FRICTION_SOFTNESS = 0.1 / 0.9
 """R of each joint, in shares of (M^-1)_ii at q = 0, by MuJoCo's default `solimpfriction`."""
 
 
-@kernel
+@part
 def add_losses(dynamics: np.ndarray, memory: Struct, tick: Struct, v: np.ndarray) -> None:
     """Add to M and nle, which are up to date, what damping and friction ask of the torque.
 
@@ -65,6 +65,15 @@ def _add_friction(
         nle[i] += min(max(wanted, -most), most)
 
 
+def update_terms(dynamics: np.ndarray, memory: Struct, tick: Struct) -> None:
+    """Bring M, nle and the rest of the dynamics to the state of the tick, losses included."""
+    terms(dynamics, tick.q, tick.v)
+    add_losses(dynamics, memory, tick, tick.v)
+
+
+bring_terms = separate(update_terms, 'terms_code')
+
+
 @part
 def predict(dynamics: np.ndarray, memory: Struct, tick: Struct) -> None:
     """Advance the measured state through the torques that are still under way.
@@ -75,8 +84,7 @@ def predict(dynamics: np.ndarray, memory: Struct, tick: Struct) -> None:
         tick: Its time, q and v become those at which the next torque will act.
     """
     for k in range(memory.delay):
-        terms(dynamics, tick.q, tick.v)
-        add_losses(dynamics, memory, tick, tick.v)
+        bring_terms(dynamics, memory, tick)
         if k == 0:
             remember(memory, mass_matrix_of(dynamics), nle_of(dynamics), tick)
         step_plant(dynamics, memory, tick, memory.delayed_torque[k])

@@ -6,7 +6,7 @@ compiler's name for the type is made of the fields alone: it is the same in ever
 """
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -187,29 +187,33 @@ if not JIT_DISABLED:
 
         return ACCELERATION(types.int64, types.int64, tick), generate
 
-    def _call_follower(
-        typing_context: Any, function: Any, dynamics: Any, memory: Any, tick: Any
-    ) -> Any:
-        """Call the compiled `follow_pose_path`, or `place_joint_path`, by its address.
+    call_law: Any = intrinsic(_call_law)
 
-        Compiled by itself it is machine code once, and not in each function that calls it.
 
-        Args:
-            typing_context: Of the compiler.
-            function: int64, the address.
-            dynamics: The buffer of a `Data`.
-            memory: The controller's memory.
-            tick: The struct of the tick.
-        """
+def separate(function: Callable[..., None], field: str) -> Any:
+    """Return what calls a function of (dynamics, memory, tick) that is compiled by itself.
+
+    Its machine code is made once, and not again inside each kernel that calls it. With the
+    compiler switched off it is the function itself.
+
+    Args:
+        function: Takes the buffer of a `Data`, and the structs of memory and tick.
+        field: Of the memory, where the address of its machine code stands.
+    """
+    if JIT_DISABLED:
+        return function
+
+    def call(typing_context: Any, dynamics: Any, memory: Any, tick: Any) -> Any:
         arguments = (dynamics, memory, tick)
 
         def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
             kind = context.call_conv.get_function_type(types.none, arguments)
-            code = builder.inttoptr(values[0], kind.as_pointer())
-            context.call_conv.call_function(builder, code, types.none, arguments, values[1:])
+            place = _place(builder, memory, values[1], field)[1]
+            address = builder.load(builder.bitcast(place, _INT.as_pointer()))
+            code = builder.inttoptr(address, kind.as_pointer())
+            context.call_conv.call_function(builder, code, types.none, arguments, values)
             return context.get_dummy_value()
 
-        return types.none(types.int64, *arguments), generate
+        return types.none(*arguments), generate
 
-    call_law: Any = intrinsic(_call_law)
-    call_follower: Any = intrinsic(_call_follower)
+    return intrinsic(call)

@@ -1,8 +1,10 @@
 """One control tick: from time, position and velocity to torque, in one compiled call."""
 
+from typing import Any
+
 import numpy as np
 
-from icir_control.compiled import JIT_DISABLED, kernel, part
+from icir_control.compiled import JIT_DISABLED, cached, part
 from icir_control.control.kernels.estimate import observe, remember
 from icir_control.control.kernels.limits import (
     brake,
@@ -27,103 +29,21 @@ from icir_control.control.kernels.memory import (
     STEP,
     TICK,
 )
-from icir_control.control.kernels.plant import add_losses, predict, send, step_plant
+from icir_control.control.kernels.plant import bring_terms, predict, send, step_plant, update_terms
 from icir_control.control.kernels.reference import advance_reference
-from icir_control.control.kernels.structs import Struct
+from icir_control.control.kernels.structs import Struct, separate
 from icir_control.control.kernels.weight import turn_weight
-from icir_control.dynamics.kernels import frame_terms, gravity_of, mass_matrix_of, nle_of, terms
-
-if not JIT_DISABLED:  # where it is, laws are called from Python
-    from icir_control.control.kernels.structs import call_law
-
-
-@kernel
-def run(dynamics: np.ndarray, memory: Struct, tick: Struct) -> int:
-    """Do one operation of the controller; which one stands in the memory.
-
-    One compiled function for all of them: each would otherwise be compiled with its own copy of
-    the dynamics, which takes longer than all else at the first start.
-
-    Args:
-        dynamics: The buffer of a `Data`.
-        memory: A struct of `MEMORY_LAYOUT`.
-        tick: A struct of `TICK_LAYOUT`; time, q and v as measured.
-
-    Returns:
-        1 where the law's answer is not one finite number for each joint; there is no torque then.
-        2 while the alarm is raised; 3 where a contact has begun or ended.
-    """
-    operation, failed = memory.operation, 0
-    # A tick prepares itself, unless that was done to plan from the state that it answers.
-    answers = operation in (TICK, BRAKE)
-    if operation == PREPARE or (answers and memory.prepared == 0):
-        observe(memory, tick)
-        predict(dynamics, memory, tick)
-        memory.prepared = 1
-    if operation == PREPARE:
-        pass
-    elif operation == STEP:
-        step_plant(dynamics, memory, tick, memory.torque)
-    elif operation == ACTUATE:
-        actuate(memory, tick)
-    else:
-        advance_reference(dynamics, memory, tick)
-        if operation != ADVANCE:
-            sense(dynamics, memory, tick)
-        if operation == BRAKE:
-            remember_state(memory, tick)
-            brake(memory, tick, gravity_of(dynamics))
-            send(memory)
-        elif operation == TICK:
-            ddq = call_law(memory.law_function, memory.law, tick)
-            if ddq.shape[0] != memory.joints:
-                failed = 1
-            for i in range(ddq.shape[0]):
-                if not abs(ddq[i]) < np.inf:
-                    failed = 1
-            if failed == 0:
-                copy(ddq, memory.acceleration)
-                actuate(memory, tick)
-    if failed == 0 and operation != PREPARE and operation != SENSE:
-        memory.prepared = 0
-    if memory.alarm != CALM:
-        failed = 2
-    elif failed == 0 and memory.contact_changed and operation in (TICK, ACTUATE):
-        memory.contact_changed = 0
-        failed = 3
-    return failed
+from icir_control.dynamics.kernels import frame_terms, gravity_of, mass_matrix_of, nle_of
 
 
 @part
-def sense(dynamics: np.ndarray, memory: Struct, tick: Struct) -> None:
-    """Bring the terms of the dynamics and the tool to the state of the tick."""
-    terms(dynamics, tick.q, tick.v)
-    frame_terms(dynamics, memory.frame, tick.pose, tick.twist, tick.jacobian, tick.drift)
-    add_losses(dynamics, memory, tick, tick.v)
-    M, nle = mass_matrix_of(dynamics), nle_of(dynamics)
-    copy_matrix(M, tick.M)
-    copy(nle, tick.nle)
-    tick.smallest_singular_value = smallest_singular_value(
-        tick.jacobian, memory.singular_direction
-    )
-    clear(tick.wrench)
-    if not memory.tracks:
-        turn_weight(memory, tick, gravity_of(dynamics))
-
-
-@part
-def actuate(memory: Struct, tick: Struct) -> None:
-    """Write tau = M ddq + nle + J^T f - r + tau_c (computed torque), and what the motors give.
+def computed_torque(memory: Struct, tick: Struct) -> None:
+    """Write tau = M ddq + nle + J^T f - r + tau_c before the limits.
 
     tau_c keeps links apart in laws that yield.
     """
-    if not memory.tracks:
-        keep_off_limits(memory, tick)
-        keep_off_speed_limits(memory, tick)
     M, nle, J, f = tick.M, tick.nle, tick.jacobian, tick.wrench
     ddq, r, tau = memory.acceleration, memory.compensation, memory.torque_unsaturated
-    bias_change(memory, tick)
-    remember_state(memory, tick)
     for i in range(nle.shape[0]):
         total = nle[i] + memory.bias_change[i] - r[i]
         for j in range(nle.shape[0]):
@@ -133,9 +53,6 @@ def actuate(memory: Struct, tick: Struct) -> None:
         if memory.repels:
             total += memory.repulsion[i]
         tau[i] = total
-    limit_torque(memory, tick)
-    send(memory)
-    watch(memory, tick)
 
 
 @part
@@ -162,3 +79,109 @@ def bias_change(memory: Struct, tick: Struct) -> None:
             for j in range(change.shape[0]):
                 total += (M[i, j] - M_before[i, j]) * a[j]
             change[i] = share * total
+
+
+if not JIT_DISABLED:  # where it is, laws are called from Python
+    from icir_control.control.kernels.structs import call_law
+
+
+def prepare(dynamics: np.ndarray, memory: Struct, tick: Struct) -> None:
+    """Observe the last period, and predict the state that the next torque will meet."""
+    observe(memory, tick)
+    predict(dynamics, memory, tick)
+    memory.prepared = 1
+
+
+def sense(dynamics: np.ndarray, memory: Struct, tick: Struct) -> None:
+    """Bring the terms of the dynamics and the tool to the state of the tick."""
+    bring_terms(dynamics, memory, tick)
+    frame_terms(dynamics, memory.frame, tick.pose, tick.twist, tick.jacobian, tick.drift)
+    copy_matrix(mass_matrix_of(dynamics), tick.M)
+    copy(nle_of(dynamics), tick.nle)
+    if memory.needs_singular_value:
+        tick.smallest_singular_value = smallest_singular_value(
+            tick.jacobian, memory.singular_direction
+        )
+    clear(tick.wrench)
+    if not memory.tracks:
+        turn_weight(memory, tick, gravity_of(dynamics))
+
+
+def actuate(dynamics: np.ndarray, memory: Struct, tick: Struct) -> None:
+    """Write what the motors give of the torque that law or brake want, and keep the state."""
+    if memory.operation == BRAKE:
+        remember_state(memory, tick)
+        brake(memory, tick, gravity_of(dynamics))
+    else:
+        if not memory.tracks:
+            keep_off_limits(memory, tick)
+            keep_off_speed_limits(memory, tick)
+        bias_change(memory, tick)
+        remember_state(memory, tick)
+        computed_torque(memory, tick)
+    limit_torque(memory, tick)
+    send(memory)
+    if memory.operation != BRAKE:
+        watch(memory, tick)
+
+
+STAGES: dict[str, Any] = {
+    'prepare_code': prepare,
+    'terms_code': update_terms,
+    'reference_code': advance_reference,
+    'sense_code': sense,
+    'actuate_code': actuate,
+}
+"""What a tick calls that is compiled by itself, by the memory's field for its machine code."""
+
+_prepare, _, _advance, _sense, _actuate = (separate(one, field) for field, one in STAGES.items())
+
+
+@cached
+def run(dynamics: np.ndarray, memory: Struct, tick: Struct) -> int:
+    """Do one operation of the controller; which one stands in the memory.
+
+    A tick goes from the measured state to the reference, the terms of the dynamics, the law's
+    acceleration, and the torque. Its stages are compiled by themselves: as one function they would
+    take longer. It keeps the interpreter's lock, since to give that away and back costs more than
+    a stage.
+
+    Args:
+        dynamics: The buffer of a `Data`.
+        memory: A struct of `MEMORY_LAYOUT`.
+        tick: A struct of `TICK_LAYOUT`; time, q and v as measured.
+
+    Returns:
+        1 where the law's answer is not one finite number for each joint; there is no torque then.
+        2 while the alarm is raised; 3 where a contact has begun or ended.
+    """
+    operation, failed = memory.operation, 0
+    # A tick prepares itself, unless that was done to plan from the state that it answers.
+    answers = operation in (TICK, BRAKE)
+    if operation == PREPARE or (answers and memory.prepared == 0):
+        _prepare(dynamics, memory, tick)
+    if answers or operation in (SENSE, ADVANCE):
+        _advance(dynamics, memory, tick)
+    if answers or operation == SENSE:
+        _sense(dynamics, memory, tick)
+    if operation == TICK:
+        ddq = call_law(memory.law_code, memory.law, tick)
+        if ddq.shape[0] != memory.joints:
+            failed = 1
+        for i in range(ddq.shape[0]):
+            if not abs(ddq[i]) < np.inf:
+                failed = 1
+        if failed == 0:
+            copy(ddq, memory.acceleration)
+    if failed == 0 and (answers or operation == ACTUATE):
+        _actuate(dynamics, memory, tick)
+    if operation == STEP:
+        step_plant(dynamics, memory, tick, memory.torque)
+    if failed == 0 and operation not in (PREPARE, SENSE):
+        memory.prepared = 0
+    if memory.alarm != CALM:
+        failed = 2
+    elif failed == 0 and memory.contact_changed and operation in (TICK, ACTUATE):
+        memory.contact_changed = 0
+        failed = 3
+    return failed
