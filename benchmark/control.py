@@ -142,12 +142,11 @@ def replay(tick: Callable[..., np.ndarray], states: list[State]) -> np.ndarray:
 
 def bare(controller: Controller) -> Callable[[np.ndarray], None]:
     """Return the compiled call alone: a row (time, q, v) to the torque in the record."""
-    workspace = controller._engine._workspace
-    run, arrays, state = workspace._run, workspace.arrays, workspace.state
+    workspace, nv = controller._engine.workspace, len(controller.torque)
 
     def call(row: np.ndarray) -> None:
-        state[:] = row
-        run(*arrays)
+        workspace.take_state(row[0], row[1 : 1 + nv], row[1 + nv :])
+        workspace.run()
 
     return call
 

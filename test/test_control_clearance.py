@@ -9,8 +9,8 @@ from closed_loop import HOME, ClosedLoop, changed, model_of, parameters_of, urdf
 
 from icir_control.collision import distance, distance_jacobian, load_collision_shapes
 from icir_control.control import Arm, ControllerConfig, Start, Waypoints
+from icir_control.control.clearance import LARGEST_FORCE, Repulsion
 from icir_control.control.motion import plan_joint_motion
-from icir_control.control.repulsion import LARGEST_FORCE, Repulsion
 from icir_control.dynamics import forward_kinematics, inverse_kinematics_solutions
 from icir_control.errors import ClearanceError
 from icir_control.spatial import SE3, Motion

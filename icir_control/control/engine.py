@@ -1,16 +1,12 @@
-"""The engine: one law on the memory of a tick, compiled or in Python."""
+"""The engine: measures, predicts, and computes the torque of the law that is installed."""
 
 from collections import deque
-from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from icir_control.compiled import JIT_DISABLED, machine_code
-from icir_control.control.clearance import Clearance
+from icir_control.control.clearance import Clearance, Repulsion
 from icir_control.control.config import ControllerConfig
-from icir_control.control.kernels.contact import FREE
 from icir_control.control.kernels.estimate import NOISE_TIME
 from icir_control.control.kernels.memory import (
     ACTUATE,
@@ -24,21 +20,15 @@ from icir_control.control.kernels.memory import (
     SENSE,
     STEP,
     TICK,
-    TICK_LAYOUT,
-    TOO_FAST,
-    TOO_LONG,
     as_placement,
     as_pose,
 )
-from icir_control.control.kernels.structs import Layout
-from icir_control.control.law import Law, Plan, Start, Tick, guarded, layout_of, numbers_of
-from icir_control.control.repulsion import Repulsion
-from icir_control.control.running_parameters import RunningParameters
-from icir_control.control.weight import find_weight, forget_weight
+from icir_control.control.kernels.weight import find_weight, forget_weight
+from icir_control.control.law import Law, Plan, Start, guarded
+from icir_control.control.running_law import RunningLaw
 from icir_control.control.workspace import Workspace
 from icir_control.dynamics.inverse_kinematics import prepare as prepare_inverse_kinematics
-from icir_control.errors import LawError
-from icir_control.spatial import SE3, Motion, exp6
+from icir_control.spatial import Motion, exp6
 from icir_control.trajectory import JointTrajectory
 
 SLOW_SHARE = 0.2
@@ -56,9 +46,9 @@ class Engine:
     Attributes:
         config: Parameters beside those of the law.
         arm: The arm.
+        workspace: Memory of the compiled function, and its call.
         memory: Record of what the controller keeps from tick to tick.
         tick_record: Record of what a law sees.
-        arrays: Both records, an array of one each.
         time: Of the last measured state [s].
         q: (nv,) position at the last measured state, or predicted over the delay [rad or m].
         v: (nv,) its velocity [rad/s or m/s].
@@ -73,19 +63,14 @@ class Engine:
         self.config = config
         self.arm = config.arm
         self.time = 0.0
-        self._workspace = workspace = Workspace(self.arm.model, self.arm.frame)
+        self.workspace = workspace = Workspace(self.arm.model, self.arm.frame)
         self.memory = workspace.memory
         self.tick_record = workspace.tick
-        self.arrays = workspace.arrays
         self.q, self.v = workspace.q, workspace.v
-        self._tick = Tick(workspace.tick)
         self._period = np.nan
         self._answered = False
-        self._law: Law = Law(self.arm)
-        self._law_array: Any = None
-        self._in_python: Callable[[], Any] | None = None
-        self._parameters = RunningParameters(workspace)
-        self._ramps = self._parameters.ramps
+        self._law = RunningLaw(Law(self.arm), workspace)
+        self._ramps = self._law.ramps
         self._wrench_until = np.inf
         self._looks_beyond = self._predicts = False
         self._segments: deque[JointTrajectory] = deque()
@@ -107,14 +92,14 @@ class Engine:
             self.take_wrench(np.zeros(6), np.inf)
         self._answered = False
         self.time = time
-        self._workspace.take_state(time, q, v)
+        self.workspace.take_state(time, q, v)
 
     def _note_step(self, step: float) -> None:
         """Take note of a step of time [s] that is not the period, or of the first one."""
         if step > 0.0 and not step >= self._period:  # also while the period is not a number
             self._period = step
             self.has_new_period = True
-            self._workspace.change_period(step)
+            self.workspace.change_period(step)
             if self._repulsion is not None:
                 self._repulsion.period = step
         elif step > 1.5 * self._period:
@@ -168,14 +153,14 @@ class Engine:
         memory.filtered_position[:] = self.q
         memory.path = NO_PATH
         self._segments.clear()
-        self._workspace.run(SENSE)
+        self.workspace.run(SENSE)
         # The bridge bears the arm until the first command arrives at the motors.
-        memory.delayed_torque[:] = self._workspace.data.nle
+        memory.delayed_torque[:] = self.workspace.data.nle
 
     def look_beyond(self) -> None:
         """Observe the last period, and predict over the delay; else the tick does it itself."""
         if self._looks_beyond and not self.memory.prepared:
-            self._workspace.run(PREPARE)
+            self.workspace.run(PREPARE)
 
     def tick(self) -> None:
         """Compute the torque of the installed law for the state that was measured.
@@ -183,70 +168,45 @@ class Engine:
         Raises:
             LawError: The law failed; there is no torque yet.
         """
+        law, run = self._law, self.workspace.run
         if self._ramps:
-            self._parameters.advance()
+            law.advance()
         if self._segments:
             self._go_on()
-        failed = 0
         if self._repulsion is not None and self._yields:
-            if self._predicts:
-                self.look_beyond()
-            acts = self._repulsion.may_be_near() and self._repulsion.write()
-            if acts != self._repels:
-                self.memory.repels = self._repels = not self._repels
+            self._keep_apart()
         if self.alarmed:
-            failed = self._workspace.run(BRAKE)
-        elif self._in_python is None:
+            failed = run(BRAKE)
+        elif law.is_compiled:
             try:
-                failed = self._workspace.run(TICK)
+                failed = run(TICK)
             except Exception:  # of the compiled law; always guarded, a tick would cost 1 us more
-                with guarded(type(self._law), 'acceleration'):
+                with guarded(type(law.law), 'acceleration'):
                     raise
             if failed == 1:
-                with guarded(type(self._law), 'acceleration'):
-                    self._refuse(np.asarray(type(self._law).acceleration(self._law, self._tick)))
+                law.refuse()
         else:
             self.look_beyond()
-            self._workspace.run(SENSE)
-            with guarded(type(self._law), 'acceleration'):
-                answer = np.asarray(self._in_python(), dtype=float)
-            ddq = self.memory.acceleration
-            if answer.shape != ddq.shape or not np.isfinite(answer).all():
-                self._refuse(answer)
-            ddq[:] = answer
-            failed = self._workspace.run(ACTUATE)
+            run(SENSE)
+            self.memory.acceleration[:] = law.answer()
+            failed = run(ACTUATE)
         if failed:
             self.alarmed, self.contact_changed = failed == 2, failed == 3
         self._answered = True
+
+    def _keep_apart(self) -> None:
+        """Find the torque that keeps the links of a yielding arm apart."""
+        assert self._repulsion is not None
+        if self._predicts:
+            self.look_beyond()
+        acts = self._repulsion.may_be_near() and self._repulsion.write()
+        if acts != self._repels:
+            self.memory.repels = self._repels = not self._repels
 
     @property
     def period(self) -> float:
         """Between two ticks [s]; not a number until the second state of a start."""
         return self._period
-
-    @property
-    def alarm(self) -> str:
-        """What raised the alarm, in words."""
-        memory, model = self.memory, self.arm.model
-        if memory.alarm == TOO_LONG:
-            return f'the torque was beyond its limits for more than {memory.saturation_time:g} s'
-        if memory.alarm == TOO_FAST:
-            excess = np.abs(self.v) / model.velocity_limit
-            bound = f'{memory.largest_speed:g} times its velocity limit'
-        else:
-            excess = np.abs(self.tick_record.position_reference - self.q)
-            bound = f'{memory.largest_error:g} rad or m away from its reference'
-        return f'joint {model.joint_names[int(np.argmax(excess))]} was beyond {bound}'
-
-    @property
-    def contact(self) -> str:
-        """What the arm touches, in words; empty where it moves freely."""
-        memory = self.memory
-        if memory.contact == FREE:
-            return ''
-        torque = memory.residual - memory.residual_mean
-        i = int(np.argmax(np.abs(torque)))
-        return f'{self.arm.model.joint_names[i]} feels {torque[i]:.3g} N m or N too much'
 
     @property
     def nearly_at_rest(self) -> bool:
@@ -272,7 +232,7 @@ class Engine:
             # Times count from the start of the polynomial that is on.
             ahead -= memory.duration
             memory.path_time -= memory.duration
-            self._workspace.install_path(self._segments.popleft())
+            self.workspace.install_path(self._segments.popleft())
 
     @property
     def motion_left(self) -> float:
@@ -283,20 +243,13 @@ class Engine:
         left = float(memory.duration - memory.path_time_now)
         return max(left + sum(segment.duration for segment in self._segments), 0.0)
 
-    def _refuse(self, answer: NDArray[np.float64]) -> None:
-        kind = type(self._law)
-        raise LawError(
-            f'{kind.__module__}:{kind.__qualname__}',
-            f'acceleration: it returned {answer.tolist()}; expected {self.arm.nv} finite numbers',
-        )
-
     # --- What it runs ---------------------------------------------------------------------
 
     def install(self, law: Law, start: Start, plan: Plan) -> None:
         """Run a law from a start along its plan."""
         self.prepare(law)
         self.take_parameters(law)
-        self._parameters.finish()
+        self._law.finish()
         memory = self.memory
         if self._repulsion is not None:
             self._repulsion.begin()
@@ -310,47 +263,39 @@ class Engine:
             memory.rest_position[:] = self.q
             forget_weight(memory)
         elif memory.tracks and not tracks:
-            find_weight(self._workspace)
+            there = self.workspace.copy()
+            there.sense(memory.rest_position, np.zeros(self.arm.nv))
+            find_weight(memory, there.tick, there.data.g)
         memory.tracks, self._yields = tracks, not tracks
         memory.repels = self._repels = False
-        self._workspace.install_path(plan.path)
-        self._workspace.forget_contact()
+        self.workspace.install_path(plan.path)
+        self.workspace.forget_contact()
         self._segments = deque(plan.then)
         memory.joints_follow = memory.tracks and memory.path == POSE_PATH
         named = type(law).acceleration.__code__.co_names
-        memory.needs_twist = self._in_python is not None or 'twist_reference' in named
+        memory.needs_twist = not self._law.is_compiled or 'twist_reference' in named
+        memory.needs_singular_value = (
+            not self._law.is_compiled or 'smallest_singular_value' in named
+        )
         if memory.joints_follow:
-            self._workspace.prepare_to_follow()
+            self.workspace.prepare_to_follow()
         q, v = start.q, start.v
         self.tick_record.on_joint_path = law.FOLLOWS == 'pose' and memory.path == JOINT_PATH
         if isinstance(plan.path, JointTrajectory) and law.FOLLOWS == 'pose':
-            self._workspace.prepare_to_place()
+            self.workspace.prepare_to_place()
             # The arm that leans on a pose need not be where its path begins.
             q, v = plan.path.coefficients[:, :2].T
-        self._workspace.install_start(start.time, q, v)
+        self.workspace.install_start(start.time, q, v)
         self.tick_record.pose_reference[:] = as_pose(start.pose)
 
     def prepare(self, law: Law) -> None:
-        """Make the struct of a law's numbers, and find or make its machine code."""
-        acceleration = type(law).acceleration
-        is_compiled = getattr(acceleration, 'is_compiled', False)
-        values = numbers_of(law) if is_compiled else {}
-        layout = layout_of(law, values)
-        self._law, self._law_array = law, layout.new(self.arm.nv)
-        self._in_python = None
-        if not is_compiled:
-            self._in_python = lambda: self._law.acceleration(self._tick)
-        elif JIT_DISABLED:
-            struct = self._law_array[0]
-            self._in_python = lambda: acceleration(struct, self._tick)
-        else:
-            self.memory.law_function = _machine_code(acceleration, layout)
-            self.memory.law = self._law_array.ctypes.data
+        """Compile a law, and what it may need of the rest, unless that is done."""
+        self._law.prepare(law)
         if 'pose' in law.accepts:
             prepare_inverse_kinematics()
-            self._workspace.prepare_to_place()
+            self.workspace.prepare_to_place()
         if law.TRACKS and law.FOLLOWS == 'pose':
-            self._workspace.prepare_to_follow()
+            self.workspace.prepare_to_follow()
 
     def take_parameters(self, law: Law) -> None:
         """Take over the parameters of the configuration and of the law that runs.
@@ -358,19 +303,18 @@ class Engine:
         Gains, and the law's other numbers, go to new values little by little.
         """
         memory, clearance = self.memory, self.config.arm.clearance
-        self._law = law
         if clearance is not self._clearance:
             self._clearance, self._repulsion = clearance, None
             if clearance is not None and clearance.least:
                 tick = self.tick_record
                 state = tick.q, tick.v, tick.M, memory.repulsion
                 self._repulsion = Repulsion(clearance, float(tick.period), *state)
-        self._parameters.take(self.config, law, self._law_array)
+        self._law.take_parameters(self.config, law)
         # An observer that is switched off has yet to let go of what it has learnt.
         learnt = memory.compensation.any() or memory.disturbance.any()
         self._predicts = bool(memory.delay > 0)
         self._looks_beyond = bool(learnt or memory.observer_gain > 0.0 or self._predicts)
-        self._workspace.install_following(law.following)
+        self.workspace.install_following(law.following)
 
     def start(self, *, measured: bool = False, keep_pose: bool = False) -> Start:
         """Return where a next motion begins: on the reference, if the arm is held to it.
@@ -382,7 +326,7 @@ class Engine:
             measured: Begin at the measured state all the same.
             keep_pose: Begin at the pose of the reference also where the arm only leans on it.
         """
-        ahead = self._workspace.copy()
+        ahead = self.workspace.copy()
         memory, tick = ahead.memory, ahead.tick
         memory.needs_twist = keep_pose
         if self._answered:
@@ -420,47 +364,3 @@ class Engine:
         if self.memory.ticks * self.tick_record.period < NOISE_TIME:
             noise = np.maximum(noise, REST_SPEED)
         return bool((np.abs(self.memory.filtered_velocity) <= noise).all())
-
-    # --- Results of the last tick ---------------------------------------------------------
-
-    @property
-    def has_joint_reference(self) -> bool:
-        """Whether the running law has a reference for the joints."""
-        return bool(self.memory.path == JOINT_PATH or self.memory.joints_follow)
-
-    @property
-    def position_reference(self) -> NDArray[np.float64]:
-        """(nv,) where the arm should be; where it is, in a law without a joint reference."""
-        return self.tick_record.position_reference if self.has_joint_reference else self.q
-
-    @property
-    def velocity_reference(self) -> NDArray[np.float64]:
-        """(nv,) how it should move; how it moves, in a law without a joint reference."""
-        return self.tick_record.velocity_reference if self.has_joint_reference else self.v
-
-    @property
-    def current_pose(self) -> SE3:
-        """T_base_tool of the end effector."""
-        return self.arm.T_base_world @ self._workspace.placement
-
-    @property
-    def reference_pose(self) -> SE3:
-        """T_base_tool that the end effector should have; what it has, where there is none."""
-        if self.memory.path == POSE_PATH:
-            T_world_tool = as_placement(self.tick_record.pose_reference)
-        elif self.has_joint_reference:
-            T_world_tool = self.arm.placement(self.position_reference)
-        else:
-            return self.current_pose
-        return self.arm.T_base_world @ T_world_tool
-
-    @property
-    def gravity_torque(self) -> NDArray[np.float64]:
-        """(nv,) at the last state [N m or N]."""
-        return self._workspace.data.g
-
-
-def _machine_code(acceleration: Callable[..., Any], layout: Layout) -> int:
-    from icir_control.control.kernels.struct_types import StructType
-
-    return machine_code(acceleration, StructType(layout), StructType(TICK_LAYOUT))

@@ -75,13 +75,14 @@ class Tick:
         twist: (6,) of the same, LOCAL, linear first.
         jacobian: (6, nv) of the end effector, LOCAL, linear rows first.
         drift: (6,) its classical acceleration at ddq = 0, LOCAL.
-        smallest_singular_value: Of the Jacobian, metres and radians mixed.
+        smallest_singular_value: Of the Jacobian, metres and radians mixed; for a compiled law only
+            where its text names it.
         position_reference: (nv,) where the law's plan is a joint path, or a pose path that the
             joints follow because the law tracks.
         velocity_reference: (nv,) of the same, matched to the plant's integrator.
         acceleration_reference: (nv,) of the same.
         pose_reference: (4, 3) where the law's plan is a pose path, or where it follows poses.
-        twist_reference: (6,) of the same, LOCAL.
+        twist_reference: (6,) of the same, LOCAL; for a compiled law only where its text names it.
         frame_acceleration_reference: (6,) of the same, classical, LOCAL.
         on_joint_path: Whether a law that follows poses goes by a joint path.
         joint_kp: (nv,) [1/s^2], the configured `joint_gains`.

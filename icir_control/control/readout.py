@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from icir_control.control.engine import Engine
-from icir_control.control.kernels.memory import JOINT_PATH
+from icir_control.control.kernels.memory import JOINT_PATH, POSE_PATH, as_placement
 from icir_control.spatial import SE3, Motion, log3
 
 TERMS = (
@@ -46,28 +46,31 @@ class Readout:
     @property
     def position_reference(self) -> NDArray[np.float64]:
         """(nv,) where the arm should be; where it is, in a mode without a joint reference."""
-        return self._engine.position_reference
+        engine = self._engine
+        return engine.tick_record.position_reference if self.has_joint_reference else engine.q
 
     @property
     def velocity_reference(self) -> NDArray[np.float64]:
         """(nv,) how it should move; how it moves, in a mode without a joint reference."""
-        return self._engine.velocity_reference
+        engine = self._engine
+        return engine.tick_record.velocity_reference if self.has_joint_reference else engine.v
 
     @property
     def arrays(self) -> tuple[NDArray[np.void], NDArray[np.void]]:
         """The records of memory and tick, an array of one each, for `TickLog`."""
-        return self._engine.arrays
+        return self._engine.workspace.arrays
 
     @property
     def has_joint_reference(self) -> bool:
         """Whether the running mode has a reference for the joints."""
-        return self._engine.has_joint_reference
+        memory = self._engine.memory
+        return bool(memory.path == JOINT_PATH or memory.joints_follow)
 
     @property
     def tracking_error(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Reference minus state of the joints, position and velocity, each (nv,)."""
         engine = self._engine
-        return engine.position_reference - engine.q, engine.velocity_reference - engine.v
+        return self.position_reference - engine.q, self.velocity_reference - engine.v
 
     @property
     def tool_error(self) -> Motion:
@@ -77,12 +80,20 @@ class Readout:
     @property
     def current_pose(self) -> SE3:
         """T_base_tool of the end effector."""
-        return self._engine.current_pose
+        engine = self._engine
+        return engine.arm.T_base_world @ engine.workspace.placement
 
     @property
     def reference_pose(self) -> SE3:
         """T_base_tool that the end effector should have; what it has, where there is none."""
-        return self._engine.reference_pose
+        engine = self._engine
+        if engine.memory.path == POSE_PATH:
+            T_world_tool = as_placement(engine.tick_record.pose_reference)
+        elif self.has_joint_reference:
+            T_world_tool = engine.arm.placement(self.position_reference)
+        else:
+            return self.current_pose
+        return engine.arm.T_base_world @ T_world_tool
 
     @property
     def saturated(self) -> NDArray[np.bool_]:
@@ -104,11 +115,8 @@ class Readout:
         is J^T f, repulsion what keeps links apart, observer what it cancels, saturation what the
         limits took away (below zero where they took from a positive torque).
         """
-        memory, tick, g = (
-            self._engine.memory,
-            self._engine.tick_record,
-            self._engine.gravity_torque,
-        )
+        memory, tick = self._engine.memory, self._engine.tick_record
+        g = self._engine.workspace.data.g
         M, J = tick.M, tick.jacobian
         planned = tick.acceleration_reference if memory.tracks else np.zeros(len(g))
         feedback = memory.acceleration - planned
@@ -136,8 +144,9 @@ class Readout:
 
     @property
     def smallest_singular_value(self) -> float:
-        """Of the end-effector Jacobian, metres and radians mixed."""
-        return float(self._engine.tick_record.smallest_singular_value)
+        """Of the end-effector Jacobian, metres and radians mixed; 0 with fewer than six joints."""
+        J = self._engine.tick_record.jacobian
+        return float(np.linalg.svd(J, compute_uv=False)[-1]) if J.shape[1] >= 6 else 0.0
 
     @property
     def disturbance(self) -> NDArray[np.float64]:

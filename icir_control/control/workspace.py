@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike, NDArray
 from icir_control.compiled import JIT_DISABLED, bound, machine_code
 from icir_control.control.kernels.contact import FREE
 from icir_control.control.kernels.follow import follow_pose_path, place_joint_path
-from icir_control.control.kernels.losses import FRICTION_SOFTNESS
 from icir_control.control.kernels.memory import (
     JOINT_PATH,
     MEMORY_LAYOUT,
@@ -23,9 +22,10 @@ from icir_control.control.kernels.memory import (
     as_placement,
     as_pose,
 )
+from icir_control.control.kernels.plant import FRICTION_SOFTNESS
 from icir_control.control.kernels.rehearse import LONGEST_TIMES, LONGEST_WAIT, rehearse
 from icir_control.control.kernels.structs import argument
-from icir_control.control.kernels.tick import run
+from icir_control.control.kernels.tick import STAGES, run
 from icir_control.dynamics import Model, compute_all_terms
 from icir_control.dynamics.kernels import CheckedKernel
 from icir_control.spatial import SE3, Motion
@@ -50,26 +50,20 @@ _TAKE_STATE = CheckedKernel(_take_state)
 @cache
 def _types() -> tuple[Any, ...]:
     """Return the types of the arguments of a compiled function: they serve every arm."""
-    from numba import types
+    from icir_control.control.kernels.structs import StructType
+    from icir_control.dynamics.kernels.arguments import PlainArray
 
-    from icir_control.control.kernels.struct_types import StructType
-
-    buffer = types.Array(types.float64, 1, 'C')
-    return buffer, StructType(MEMORY_LAYOUT), StructType(TICK_LAYOUT)
+    return PlainArray(1), StructType(MEMORY_LAYOUT), StructType(TICK_LAYOUT)
 
 
 @cache
-def _compiled(function: Callable[..., Any]) -> Callable[..., Any]:
-    return function if JIT_DISABLED else bound(function, *_types())
-
-
-@cache
-def _compiled_rehearsal() -> Callable[..., int]:
+def _compiled(function: Callable[..., int], matrices: int = 0) -> Callable[..., int]:
+    """Return a function of (dynamics, memory, tick), and of matrices, for every arm."""
     if JIT_DISABLED:
-        return rehearse
-    from numba import types
+        return function
+    from icir_control.dynamics.kernels.arguments import PlainArray
 
-    return bound(rehearse, *_types(), types.Array(types.float64, 2, 'C'))
+    return bound(function, *_types(), *[PlainArray(2)] * matrices)
 
 
 @dataclass(frozen=True)
@@ -156,14 +150,18 @@ class Workspace:
 
     def prepare_to_follow(self) -> None:
         """Compile what lets the joints follow a pose path, unless it is."""
-        if not JIT_DISABLED:
-            self.memory.follower = machine_code(follow_pose_path, *_types())
-        _compiled_rehearsal()
+        self._install_code(path_code=follow_pose_path)
+        _compiled(rehearse, 1)
 
     def prepare_to_place(self) -> None:
         """Compile what places the tool on a joint path, unless it is."""
+        self._install_code(path_code=place_joint_path)
+
+    def _install_code(self, **functions: Callable[..., None]) -> None:
+        """Compile functions of (dynamics, memory, tick), and note in the memory where they are."""
         if not JIT_DISABLED:
-            self.memory.follower = machine_code(place_joint_path, *_types())
+            for field, function in functions.items():
+                self.memory[field] = machine_code(function, *_types())
 
     def rehearse(self) -> NDArray[np.float64]:
         """Run a motion along a pose path to its end without moving the arm; see the kernel.
@@ -176,13 +174,14 @@ class Workspace:
         longest = LONGEST_TIMES * memory.duration / memory.speed_scale + LONGEST_WAIT
         steps = int(longest / self.tick.period) + 2
         trace = np.empty((steps, self._model.nv))
-        return trace[: _compiled_rehearsal()(*self._arguments, trace)]
+        return trace[: _compiled(rehearse, 1)(*self._arguments, trace)]
 
     def run(self, operation: int = TICK) -> int:
         """Do one operation (`TICK`, ... of the memory module) on this memory; see the kernel."""
         if operation != self._selected:
             self._operation[0] = self._selected = operation
         if self._run is None:
+            self._install_code(**STAGES)
             self._run = _compiled(run)
         failed: int = self._run(*self._arguments)
         return failed

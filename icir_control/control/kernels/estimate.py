@@ -1,6 +1,6 @@
-"""What the model does not know: the disturbance observer, and the state behind a delay.
+"""What the model does not know: disturbance, friction, noise, and how the plant integrates.
 
-Both rest on the plant's own step, v' = v + h M^-1 (tau - nle + d), and q' = q + h v' where it is
+All rest on the plant's own step, v' = v + h M^-1 (tau - nle + d), and q' = q + h v' where it is
 one of semi-implicit Euler.
 """
 
@@ -8,18 +8,9 @@ import numpy as np
 
 from icir_control.compiled import kernel, part
 from icir_control.control.kernels.contact import FREE, contact_share, decide_contact
-from icir_control.control.kernels.linear import (
-    cholesky,
-    cholesky_solve,
-    clear,
-    copy,
-    copy_matrix,
-    shown_inertia,
-)
-from icir_control.control.kernels.losses import add_losses
+from icir_control.control.kernels.linear import clear, copy, copy_matrix, shown_inertia
 from icir_control.control.kernels.memory import CALM, NO_PATH
 from icir_control.control.kernels.structs import Struct
-from icir_control.dynamics.kernels import mass_matrix_of, nle_of, terms
 
 FADE_TIME = 0.1
 """[s] In which a compensation that holds no more goes 63 % of its way."""
@@ -111,7 +102,8 @@ def observe(memory: Struct, tick: Struct) -> None:
         clear(memory.load)
         clear(memory.friction)
         memory.weight_share = 0.0
-    fastest, touch, swing = 0.0, 0.0, 0.0
+    mean_share = max(h / MEAN_TIME, 1.0 / (memory.ticks + 1.0))
+    fastest, touch, swings = 0.0, 0.0, False
     for i in range(v.shape[0]):
         excess = compensation[i] - r[i]
         _turn_friction(memory, tick, i)
@@ -126,7 +118,8 @@ def observe(memory: Struct, tick: Struct) -> None:
             change = share * (unexplained - r[i])
             r[i] = min(max(r[i] + change, -LARGEST_SHARE * limit[i]), LARGEST_SHARE * limit[i])
             _learn_friction(memory, change, i)
-            swing = max(swing, _back_off(memory, i, h))
+            if _back_off(memory, i, h, mean_share):
+                swings = True
         if memory.tracks and gain > 0.0:
             compensation[i] = r[i] + left * excess
         else:
@@ -136,32 +129,10 @@ def observe(memory: Struct, tick: Struct) -> None:
             compensation[i] += fade * (weight - compensation[i])
         fastest = max(fastest, abs(v[i]))
     decide_contact(memory, tick, touch)
-    is_steady = swing <= SWING and memory.contact == FREE
+    is_steady = not swings and memory.contact == FREE
     if memory.tracks and fastest <= REST_SPEED and is_steady:
         copy(compensation, at_rest)
         copy(tick.q, memory.rest_position)
-
-
-@part
-def turn_weight(memory: Struct, tick: Struct, g: np.ndarray) -> None:
-    """Write the weight that was learnt in the present posture, J^T (m gamma, m c x gamma) - s g.
-
-    In axes of the tool, where the first moment m c of the load about the tool is constant and
-    gamma is the acceleration of gravity; s is the share by which the arm is heavier.
-    """
-    J, pose, gamma, load = tick.jacobian, tick.pose, memory.gravity, memory.load
-    along_x, along_y, along_z = 0.0, 0.0, 0.0
-    for k in range(3):
-        along_x += pose[k, 0] * gamma[k]
-        along_y += pose[k, 1] * gamma[k]
-        along_z += pose[k, 2] * gamma[k]
-    m, x, y, z = load[0], load[1], load[2], load[3]
-    for i in range(g.shape[0]):
-        total = m * (J[0, i] * along_x + J[1, i] * along_y + J[2, i] * along_z)
-        total += J[3, i] * (y * along_z - z * along_y)
-        total += J[4, i] * (z * along_x - x * along_z)
-        total += J[5, i] * (x * along_y - y * along_x)
-        memory.weight[i] = total - memory.weight_share * g[i]
 
 
 @part
@@ -196,24 +167,25 @@ def _learn_friction(memory: Struct, change: float, i: int) -> None:
 
 
 @part
-def _back_off(memory: Struct, i: int, h: float) -> float:
+def _back_off(memory: Struct, i: int, h: float, mean_share: float) -> bool:
     """Halve the trust in the estimate of joint i when it swings to the other side of its mean.
 
     Returns:
-        How far the estimate is from its mean, as a share of the effort limit.
+        Whether the estimate is on one of its sides, beyond `SWING`.
     """
     trust, mean, side = memory.observer_trust, memory.disturbance_mean, memory.disturbance_side
     r = memory.disturbance[i] + memory.friction_direction[i] * memory.friction[i]
-    mean[i] += max(h / MEAN_TIME, 1.0 / (memory.ticks + 1.0)) * (r - mean[i])
+    mean[i] += mean_share * (r - mean[i])
     trust[i] += h / TRUST_TIME * (1.0 - trust[i])
     swing = SWING * memory.effort_limit[i]
     beyond = r - mean[i]
-    if beyond > swing or beyond < -swing:
+    swings = abs(beyond) > swing
+    if swings:
         now = 1.0 if beyond > 0.0 else -1.0
         if side[i] * now < 0.0:
             trust[i] *= 0.5
         side[i] = now
-    return abs(beyond) / memory.effort_limit[i]
+    return swings
 
 
 @part
@@ -295,64 +267,17 @@ def _learn_noise(memory: Struct, q: np.ndarray, v: np.ndarray, h: float) -> None
     )
     second_before, position = memory.second_difference, memory.filtered_position
     v_before, ddq = memory.measured_v, memory.acceleration
+    smooth = (h * SMOOTH) ** 2
     for i in range(v.shape[0]):
         second = v[i] - v_before[i] - change[i]
         change[i] = v[i] - v_before[i]
         noise[i] += h / NOISE_TIME * (-0.25 * second * second_before[i] - noise[i])
         second_before[i] = second
-        q_over_r = (h * SMOOTH) ** 2 / (max(noise[i], 0.0) + 1e-30)
-        gain = 0.5 * (np.sqrt(q_over_r * q_over_r + 4.0 * q_over_r) - q_over_r)
-        if q_over_r > 1e8:
-            gain = 1.0
+        r, gain = max(noise[i], 0.0) + 1e-30, 1.0
+        if smooth <= 1e8 * r:
+            q_over_r = smooth / r
+            gain = 0.5 * (np.sqrt(q_over_r * q_over_r + 4.0 * q_over_r) - q_over_r)
         expected = filtered[i] + h * ddq[i]
         filtered[i] = expected + gain * (v[i] - expected)
         expected = position[i] + h * filtered[i]
         position[i] = expected + gain * (q[i] - expected)
-
-
-@part
-def predict(dynamics: np.ndarray, memory: Struct, tick: Struct) -> None:
-    """Advance the measured state through the torques that are still under way.
-
-    Args:
-        dynamics: The buffer of a `Data`.
-        memory: Holds the torques, the oldest first.
-        tick: Its time, q and v become those at which the next torque will act.
-    """
-    for k in range(memory.delay):
-        terms(dynamics, tick.q, tick.v)
-        add_losses(dynamics, memory, tick, tick.v)
-        if k == 0:
-            remember(memory, mass_matrix_of(dynamics), nle_of(dynamics), tick)
-        step_plant(dynamics, memory, tick, memory.delayed_torque[k])
-
-
-@kernel
-def step_plant(dynamics: np.ndarray, memory: Struct, tick: Struct, torque: np.ndarray) -> None:
-    """Advance a state, of which the terms are at hand, by one period under a torque."""
-    M, nle, h = mass_matrix_of(dynamics), nle_of(dynamics), tick.period
-    q, v, compensation = tick.q, tick.v, memory.compensation
-    late = 0.5 * (1.0 - memory.euler_share) * h
-    ddq, L = np.empty_like(torque), np.empty((torque.shape[0], torque.shape[0]))
-    for i in range(torque.shape[0]):
-        ddq[i] = torque[i] - nle[i] - memory.bias_change[i] + compensation[i]
-    copy_matrix(M, L)
-    cholesky(L)
-    cholesky_solve(L, ddq)
-    for i in range(torque.shape[0]):
-        v[i] += h * ddq[i]
-        q[i] += h * (v[i] - late * ddq[i])
-    tick.time += h
-
-
-@part
-def send(memory: Struct) -> None:
-    """Put this tick's torque under way; the one that arrives now is what `observe` will see."""
-    delay, delayed = memory.delay, memory.delayed_torque
-    if delay == 0:
-        copy(memory.torque, memory.torque_applied)
-    else:
-        copy(delayed[0], memory.torque_applied)
-        for step in range(delay - 1):
-            copy(delayed[step + 1], delayed[step])
-        copy(memory.torque, delayed[delay - 1])

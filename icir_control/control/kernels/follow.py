@@ -2,17 +2,18 @@
 
 import numpy as np
 
-from icir_control.compiled import JIT_DISABLED, kernel, part
+from icir_control.compiled import kernel, part
 from icir_control.control.kernels.linear import (
     cholesky,
     cholesky_solve,
+    gram,
     smallest_singular_value,
 )
-from icir_control.control.kernels.structs import Struct
+from icir_control.control.kernels.structs import Struct, separate
 from icir_control.control.kernels.task_space import pose_error
 from icir_control.dynamics.kernels import placement_terms
 from icir_control.scratch import scratch_matrix, scratch_vector
-from icir_control.spatial.kernels import mat_mat_t, mat_t_vec, mat_vec
+from icir_control.spatial.kernels import mat_t_vec, mat_vec
 from icir_control.trajectory.kernels import pose_at, pose_rates_at
 
 NEWTON_STEPS = 2
@@ -91,7 +92,7 @@ def _move_in_null_space(memory: Struct, tick: Struct, J: np.ndarray) -> None:
         z = memory.posture_rate * (posture[i] - q[i])
         limit = 0.5 * speed_limit[i]
         w[i] = min(max(z, -limit), limit) - v[i]
-    mat_mat_t(J, J, A)
+    gram(J, J, A)
     mat_vec(J, w, y)
     if cholesky(A):
         cholesky_solve(A, y)
@@ -120,7 +121,7 @@ def _newton(dynamics: np.ndarray, memory: Struct, J: np.ndarray) -> bool:
     for _ in range(NEWTON_STEPS):
         placement_terms(dynamics, q, memory.frame, pose, J)
         error = pose_error(pose, goal)
-        mat_mat_t(J, J, L)
+        gram(J, J, L)
         if cholesky(L):
             cholesky_solve(L, error)
             mat_t_vec(J, error, dq)
@@ -164,7 +165,7 @@ def _follow_twist(
     """Bring joint velocities to the twist of the path, v += J^+ (rate nu - J v)."""
     L, nu, unused, w = scratch_matrix(6, 6), scratch_vector(6), scratch_vector(6), np.empty_like(v)
     pose_rates_at(pose, memory.pose_coefficients, memory.duration, elapsed, nu, unused)
-    mat_mat_t(J, J, L)
+    gram(J, J, L)
     if cholesky(L):
         for i in range(6):
             nu[i] *= rate
@@ -221,7 +222,7 @@ def _step_towards(memory: Struct, tick: Struct, J: np.ndarray, now: float, sigma
     ratio = min(sigma / memory.singularity_threshold, 1.0)
     damping = memory.singularity_damping**2 * (1.0 - ratio * ratio) * min(off / 0.01, 1.0) + 1e-8
     A, u = scratch_matrix(6, 6), np.empty(n)
-    mat_mat_t(J, J, A)
+    gram(J, J, A)
     for i in range(6):
         A[i, i] += damping
     cholesky(A)
@@ -288,17 +289,5 @@ def place_joint_path(dynamics: np.ndarray, memory: Struct, tick: Struct) -> None
                         turned[k + i] += pose[i, j] * nu[k + j]
 
 
-if JIT_DISABLED:
-    follow, place = follow_pose_path, place_joint_path
-else:
-    from icir_control.control.kernels.struct_types import call_follower
-
-    @part
-    def follow(dynamics: np.ndarray, memory: Struct, tick: Struct) -> None:
-        """Do what `follow_pose_path` does, which is compiled by itself."""
-        call_follower(memory.follower, dynamics, memory, tick)
-
-    @part
-    def place(dynamics: np.ndarray, memory: Struct, tick: Struct) -> None:
-        """Do what `place_joint_path` does, which is compiled by itself."""
-        call_follower(memory.follower, dynamics, memory, tick)
+follow = separate(follow_pose_path, 'path_code')
+place = separate(place_joint_path, 'path_code')

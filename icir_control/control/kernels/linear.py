@@ -7,7 +7,7 @@ import numpy as np
 
 from icir_control.compiled import kernel
 from icir_control.scratch import scratch_matrix, scratch_vector
-from icir_control.spatial.kernels import cholesky, cholesky_solve, mat_mat_t
+from icir_control.spatial.kernels import cholesky, cholesky_solve
 
 ITERATIONS = 40
 """Of the inverse iteration, at most; started from its last result it takes one or two."""
@@ -62,6 +62,17 @@ def solve(A: np.ndarray, x: np.ndarray) -> None:
 
 
 @kernel
+def gram(A: np.ndarray, B: np.ndarray, C: np.ndarray) -> None:
+    """Write the lower triangle of A B^T, where that is symmetric: all that `cholesky` reads."""
+    for i in range(A.shape[0]):
+        for j in range(i + 1):
+            total = 0.0
+            for k in range(A.shape[1]):
+                total += A[i, k] * B[j, k]
+            C[i, j] = total
+
+
+@kernel
 def smallest_singular_value(J: np.ndarray, direction: np.ndarray) -> float:
     """Return the smallest of the six singular values of a (6, n) matrix.
 
@@ -73,7 +84,7 @@ def smallest_singular_value(J: np.ndarray, direction: np.ndarray) -> float:
         direction: (6,) unit vector in, the left singular vector out.
     """
     L, y = scratch_matrix(6, 6), scratch_vector(6)
-    mat_mat_t(J, J, L)
+    gram(J, J, L)
     if not cholesky(L):
         return 0.0
     growth = 0.0

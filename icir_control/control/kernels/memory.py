@@ -173,6 +173,7 @@ MEMORY_LAYOUT = Layout(
         'path',
         'joints_follow',
         'needs_twist',
+        'needs_singular_value',
         'tracks',
         'limited',
         'lossy',
@@ -181,9 +182,15 @@ MEMORY_LAYOUT = Layout(
         'has_torque',
         'rate_limited',
         'repels',
-        'law_function',
+        # Addresses of machine code, and of the law's struct.
+        'prepare_code',
+        'terms_code',
+        'reference_code',
+        'path_code',
+        'sense_code',
+        'actuate_code',
+        'law_code',
         'law',
-        'follower',
     ),
 )
 """What the controller keeps from tick to tick."""

@@ -26,7 +26,6 @@ from icir_control.trajectory.kernels import (
 )
 
 
-@part
 def advance_reference(dynamics: np.ndarray, memory: Struct, tick: Struct) -> None:
     """Bring the reference to the tick's time: positions, velocity and acceleration."""
     if memory.path == POSE_PATH and not memory.joints_follow:

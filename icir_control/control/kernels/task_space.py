@@ -9,6 +9,7 @@ from icir_control.compiled import kernel
 from icir_control.control.kernels.linear import (
     cholesky,
     cholesky_solve,
+    gram,
     inverse_inertia_rows,
 )
 from icir_control.scratch import scratch_matrix, scratch_vector
@@ -138,7 +139,7 @@ def resolve(
     if weighted:
         rows = np.empty((6, nv))
         inverse_inertia_rows(M, J, rows)
-    mat_mat_t(rows, J, A)
+    gram(rows, J, A)
     ratio = singular_value / threshold
     square = 0.0
     if ratio < 1.0:

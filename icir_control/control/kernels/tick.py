@@ -1,15 +1,17 @@
 """One control tick: from time, position and velocity to torque, in one compiled call."""
 
+from typing import Any
+
 import numpy as np
 
-from icir_control.compiled import JIT_DISABLED, kernel, part
-from icir_control.control.kernels.estimate import (
-    observe,
-    predict,
-    remember,
-    send,
-    step_plant,
-    turn_weight,
+from icir_control.compiled import JIT_DISABLED, cached, part
+from icir_control.control.kernels.estimate import observe, remember
+from icir_control.control.kernels.limits import (
+    brake,
+    keep_off_limits,
+    keep_off_speed_limits,
+    limit_torque,
+    watch,
 )
 from icir_control.control.kernels.linear import (
     clear,
@@ -17,283 +19,31 @@ from icir_control.control.kernels.linear import (
     copy_matrix,
     smallest_singular_value,
 )
-from icir_control.control.kernels.losses import add_losses
 from icir_control.control.kernels.memory import (
     ACTUATE,
     ADVANCE,
     BRAKE,
     CALM,
-    NO_PATH,
     PREPARE,
     SENSE,
     STEP,
     TICK,
-    TOO_FAR,
-    TOO_FAST,
-    TOO_LONG,
 )
+from icir_control.control.kernels.plant import bring_terms, predict, send, step_plant, update_terms
 from icir_control.control.kernels.reference import advance_reference
-from icir_control.control.kernels.structs import Struct
-from icir_control.dynamics.kernels import frame_terms, gravity_of, mass_matrix_of, nle_of, terms
-
-LIMIT_STIFFNESS = 1000.0
-"""[1/s^2] Of the repulsion at a position limit; it grows from nothing at the margin's edge."""
-
-FULL_SPEED = 0.95
-"""Share of the velocity limits up to which a yielding arm moves as its law wants."""
-
-MOVING_SPEED = 1.05
-"""The same while the reference of its law moves."""
-
-SPEED_RATE = 2000.0
-"""[1/s] At which its motion dies away for each such share that it is faster."""
-
-DRAG_TIME = 0.003
-"""[s] In which the drag goes 63 % of its way, so that the torque does not jump."""
-
-BRAKE_RATE = 30.0
-"""[1/s] At which a braked joint loses speed while its torque is within the limits."""
+from icir_control.control.kernels.structs import Struct, separate
+from icir_control.control.kernels.weight import turn_weight
+from icir_control.dynamics.kernels import frame_terms, gravity_of, mass_matrix_of, nle_of
 
 
 @part
-def keep_off_limits(memory: Struct, tick: Struct) -> None:
-    """Add to the acceleration what keeps a yielding arm off its position limits.
-
-    Within the margin m of a limit, at a depth x: a spring k x^2 / m with the damping that is
-    critical for its slope 2 k x / m, both ways, but never a pull towards the limit: it takes
-    energy from the arm, and never adds to it.
-    """
-    margins, q, v, ddq = memory.position_margin, tick.q, tick.v, memory.acceleration
-    lower, upper = memory.lower_position_limit, memory.upper_position_limit
-    for i in range(q.shape[0]):
-        margin = margins[i]
-        above = q[i] - (upper[i] - margin)
-        below = (lower[i] + margin) - q[i]
-        if margin <= 0.0:
-            continue
-        if above > 0.0:
-            ddq[i] -= _repulsion(above, v[i], margin)
-        elif below > 0.0:
-            ddq[i] += _repulsion(below, -v[i], margin)
-
-
-@part
-def keep_off_speed_limits(memory: Struct, tick: Struct) -> None:
-    """Add to the acceleration what keeps a yielding arm off its velocity limits.
-
-    A drag along the whole motion, so that what the law holds, such as an orientation, stays held.
-    While the reference of a law moves, a drag below the limit would only stir its feedback.
-    """
-    v, limit, ddq = tick.v, memory.velocity_limit, memory.acceleration
-    fastest = 0.0
-    for i in range(v.shape[0]):
-        fastest = max(fastest, abs(v[i]) / limit[i])
-    h = tick.period
-    moves = memory.path != NO_PATH and memory.path_time_now < memory.duration
-    full = MOVING_SPEED if moves else FULL_SPEED
-    wanted = min(SPEED_RATE * max(fastest / full - 1.0, 0.0), 0.3 / h)
-    memory.drag += min(h / DRAG_TIME, 1.0) * (wanted - memory.drag)
-    if memory.drag > 1e-6:
-        for i in range(v.shape[0]):
-            ddq[i] -= memory.drag * v[i]
-
-
-@part
-def _repulsion(depth: float, inward: float, margin: float) -> float:
-    slope = 2.0 * LIMIT_STIFFNESS * depth / margin
-    return max(0.5 * slope * depth + 2.0 * np.sqrt(slope) * inward, 0.0)
-
-
-@part
-def watch(memory: Struct, tick: Struct) -> None:
-    """Raise the alarm where speed, distance or saturation are beyond bounds for their time."""
-    h, q, v = tick.period, tick.q, tick.v
-    reference, limit = tick.position_reference, memory.velocity_limit
-    reason = CALM
-    for i in range(q.shape[0]):
-        if memory.largest_speed > 0.0 and abs(v[i]) > memory.largest_speed * limit[i]:
-            reason = TOO_FAST
-        far = memory.tracks and memory.largest_error > 0.0
-        if reason == CALM and far and abs(reference[i] - q[i]) > memory.largest_error:
-            reason = TOO_FAR
-    memory.time_beyond = memory.time_beyond + h if reason != CALM else 0.0
-    saturated = memory.time_saturated + (h if memory.effort_share < 1.0 else -h)
-    memory.time_saturated = max(saturated, 0.0)
-    if reason != CALM and memory.time_beyond > memory.beyond_time:
-        memory.alarm = reason
-    elif memory.saturation_time > 0.0 and memory.time_saturated > memory.saturation_time:
-        memory.alarm = TOO_LONG
-
-
-@part
-def brake(memory: Struct, tick: Struct, g: np.ndarray) -> None:
-    """Write tau_i = g_i - d m_i v_i within the torque limits, m_i the inertia that a joint shows.
-
-    Each joint's torque beyond its weight is against its motion, cut off or not: as long as the
-    limits bear the weight, energy only decreases, whatever the speed, the load or the pushes were
-    (v^T C v is no power). Nothing here rests on the model but the weight, g less what the
-    observer has learnt of it.
-    """
-    v, m, wanted = tick.v, memory.shown_inertia, memory.torque_unsaturated
-    for i in range(v.shape[0]):
-        wanted[i] = g[i] - memory.compensation[i] - BRAKE_RATE * m[i] * v[i]
-    clear(memory.acceleration)
-    copy(wanted, memory.torque_base)
-    _write_within_limits(memory, tick, 1.0)
-
-
-@part
-def limit_torque(memory: Struct, tick: Struct) -> None:
-    """Write the torque that is within the effort and rate limits.
-
-    What carries the arm along its path comes first, tau_0 = M a_r + nle - r, cut off joint by
-    joint. The rest of what the law wants is scaled as a whole, tau = tau_0 + s (tau_law - tau_0)
-    with the greatest s in [0, 1] that every joint allows: feedback keeps its direction.
-
-    Args:
-        memory: Holds the torque before limits and the limits.
-        tick: Holds M, nle and the reference.
-    """
-    wanted, limit = memory.torque_unsaturated, memory.effort_limit
-    share = 1.0
-    for i in range(wanted.shape[0]):
-        if not abs(wanted[i]) <= limit[i]:
-            share = 0.0
-    if share == 0.0:
-        share = _feedback_share(memory, tick)
-    _write_within_limits(memory, tick, share)
-
-
-@part
-def _write_within_limits(memory: Struct, tick: Struct, share: float) -> None:
-    """Write tau_0 + s (tau_law - tau_0), cut off where torque or its rate has its limit."""
-    wanted, torque, limit = memory.torque_unsaturated, memory.torque, memory.effort_limit
-    rate_limit, base = memory.torque_rate_limit, memory.torque_base
-    memory.effort_share = share
-    memory.rate_limited = 0
-    for i in range(wanted.shape[0]):
-        tau = wanted[i] if share == 1.0 else base[i] + share * (wanted[i] - base[i])
-        if memory.has_torque:
-            step = rate_limit[i] * tick.period
-            if abs(tau - torque[i]) > step:
-                tau = min(max(tau, torque[i] - step), torque[i] + step)
-                memory.rate_limited = 1
-        torque[i] = min(max(tau, -limit[i]), limit[i])
-    memory.has_torque = 1
-
-
-@part
-def _feedback_share(memory: Struct, tick: Struct) -> float:
-    """Write tau_0 within the limits, and return the share of the rest that fits beside it."""
-    wanted, limit, base = memory.torque_unsaturated, memory.effort_limit, memory.torque_base
-    M, a = tick.M, tick.acceleration_reference
-    share = 1.0
-    for i in range(base.shape[0]):
-        total = tick.nle[i] - memory.compensation[i]
-        if memory.tracks:
-            for j in range(base.shape[0]):
-                total += M[i, j] * a[j]
-        base[i] = min(max(total, -limit[i]), limit[i])
-        if base[i] != total:
-            continue  # this joint has nothing left for feedback; the others have
-        if wanted[i] > limit[i]:
-            share = min(share, (limit[i] - base[i]) / (wanted[i] - base[i]))
-        elif wanted[i] < -limit[i]:
-            share = min(share, (-limit[i] - base[i]) / (wanted[i] - base[i]))
-    return share
-
-
-if not JIT_DISABLED:  # where it is, laws are called from Python
-    from icir_control.control.kernels.struct_types import call_law
-
-
-@kernel
-def run(dynamics: np.ndarray, memory: Struct, tick: Struct) -> int:
-    """Do one operation of the controller; which one stands in the memory.
-
-    One compiled function for all of them: each would otherwise be compiled with its own copy of
-    the dynamics, which takes longer than all else at the first start.
-
-    Args:
-        dynamics: The buffer of a `Data`.
-        memory: A struct of `MEMORY_LAYOUT`.
-        tick: A struct of `TICK_LAYOUT`; time, q and v as measured.
-
-    Returns:
-        1 where the law's answer is not one finite number for each joint; there is no torque then.
-        2 while the alarm is raised; 3 where a contact has begun or ended.
-    """
-    operation, failed = memory.operation, 0
-    # A tick prepares itself, unless that was done to plan from the state that it answers.
-    answers = operation in (TICK, BRAKE)
-    if operation == PREPARE or (answers and memory.prepared == 0):
-        observe(memory, tick)
-        predict(dynamics, memory, tick)
-        memory.prepared = 1
-    if operation == PREPARE:
-        pass
-    elif operation == STEP:
-        step_plant(dynamics, memory, tick, memory.torque)
-    elif operation == ACTUATE:
-        actuate(memory, tick)
-    else:
-        advance_reference(dynamics, memory, tick)
-        if operation != ADVANCE:
-            sense(dynamics, memory, tick)
-        if operation == BRAKE:
-            remember_state(memory, tick)
-            brake(memory, tick, gravity_of(dynamics))
-            send(memory)
-        elif operation == TICK:
-            ddq = call_law(memory.law_function, memory.law, tick)
-            if ddq.shape[0] != memory.joints:
-                failed = 1
-            for i in range(ddq.shape[0]):
-                if not abs(ddq[i]) < np.inf:
-                    failed = 1
-            if failed == 0:
-                copy(ddq, memory.acceleration)
-                actuate(memory, tick)
-    if failed == 0 and operation != PREPARE and operation != SENSE:
-        memory.prepared = 0
-    if memory.alarm != CALM:
-        failed = 2
-    elif failed == 0 and memory.contact_changed and operation in (TICK, ACTUATE):
-        memory.contact_changed = 0
-        failed = 3
-    return failed
-
-
-@part
-def sense(dynamics: np.ndarray, memory: Struct, tick: Struct) -> None:
-    """Bring the terms of the dynamics and the tool to the state of the tick."""
-    terms(dynamics, tick.q, tick.v)
-    frame_terms(dynamics, memory.frame, tick.pose, tick.twist, tick.jacobian, tick.drift)
-    add_losses(dynamics, memory, tick, tick.v)
-    M, nle = mass_matrix_of(dynamics), nle_of(dynamics)
-    copy_matrix(M, tick.M)
-    copy(nle, tick.nle)
-    tick.smallest_singular_value = smallest_singular_value(
-        tick.jacobian, memory.singular_direction
-    )
-    clear(tick.wrench)
-    if not memory.tracks:
-        turn_weight(memory, tick, gravity_of(dynamics))
-
-
-@part
-def actuate(memory: Struct, tick: Struct) -> None:
-    """Write tau = M ddq + nle + J^T f - r + tau_c (computed torque), and what the motors give.
+def computed_torque(memory: Struct, tick: Struct) -> None:
+    """Write tau = M ddq + nle + J^T f - r + tau_c before the limits.
 
     tau_c keeps links apart in laws that yield.
     """
-    if not memory.tracks:
-        keep_off_limits(memory, tick)
-        keep_off_speed_limits(memory, tick)
     M, nle, J, f = tick.M, tick.nle, tick.jacobian, tick.wrench
     ddq, r, tau = memory.acceleration, memory.compensation, memory.torque_unsaturated
-    bias_change(memory, tick)
-    remember_state(memory, tick)
     for i in range(nle.shape[0]):
         total = nle[i] + memory.bias_change[i] - r[i]
         for j in range(nle.shape[0]):
@@ -303,9 +53,6 @@ def actuate(memory: Struct, tick: Struct) -> None:
         if memory.repels:
             total += memory.repulsion[i]
         tau[i] = total
-    limit_torque(memory, tick)
-    send(memory)
-    watch(memory, tick)
 
 
 @part
@@ -332,3 +79,109 @@ def bias_change(memory: Struct, tick: Struct) -> None:
             for j in range(change.shape[0]):
                 total += (M[i, j] - M_before[i, j]) * a[j]
             change[i] = share * total
+
+
+if not JIT_DISABLED:  # where it is, laws are called from Python
+    from icir_control.control.kernels.structs import call_law
+
+
+def prepare(dynamics: np.ndarray, memory: Struct, tick: Struct) -> None:
+    """Observe the last period, and predict the state that the next torque will meet."""
+    observe(memory, tick)
+    predict(dynamics, memory, tick)
+    memory.prepared = 1
+
+
+def sense(dynamics: np.ndarray, memory: Struct, tick: Struct) -> None:
+    """Bring the terms of the dynamics and the tool to the state of the tick."""
+    bring_terms(dynamics, memory, tick)
+    frame_terms(dynamics, memory.frame, tick.pose, tick.twist, tick.jacobian, tick.drift)
+    copy_matrix(mass_matrix_of(dynamics), tick.M)
+    copy(nle_of(dynamics), tick.nle)
+    if memory.needs_singular_value:
+        tick.smallest_singular_value = smallest_singular_value(
+            tick.jacobian, memory.singular_direction
+        )
+    clear(tick.wrench)
+    if not memory.tracks:
+        turn_weight(memory, tick, gravity_of(dynamics))
+
+
+def actuate(dynamics: np.ndarray, memory: Struct, tick: Struct) -> None:
+    """Write what the motors give of the torque that law or brake want, and keep the state."""
+    if memory.operation == BRAKE:
+        remember_state(memory, tick)
+        brake(memory, tick, gravity_of(dynamics))
+    else:
+        if not memory.tracks:
+            keep_off_limits(memory, tick)
+            keep_off_speed_limits(memory, tick)
+        bias_change(memory, tick)
+        remember_state(memory, tick)
+        computed_torque(memory, tick)
+    limit_torque(memory, tick)
+    send(memory)
+    if memory.operation != BRAKE:
+        watch(memory, tick)
+
+
+STAGES: dict[str, Any] = {
+    'prepare_code': prepare,
+    'terms_code': update_terms,
+    'reference_code': advance_reference,
+    'sense_code': sense,
+    'actuate_code': actuate,
+}
+"""What a tick calls that is compiled by itself, by the memory's field for its machine code."""
+
+_prepare, _, _advance, _sense, _actuate = (separate(one, field) for field, one in STAGES.items())
+
+
+@cached
+def run(dynamics: np.ndarray, memory: Struct, tick: Struct) -> int:
+    """Do one operation of the controller; which one stands in the memory.
+
+    A tick goes from the measured state to the reference, the terms of the dynamics, the law's
+    acceleration, and the torque. Its stages are compiled by themselves: as one function they would
+    take longer. It keeps the interpreter's lock, since to give that away and back costs more than
+    a stage.
+
+    Args:
+        dynamics: The buffer of a `Data`.
+        memory: A struct of `MEMORY_LAYOUT`.
+        tick: A struct of `TICK_LAYOUT`; time, q and v as measured.
+
+    Returns:
+        1 where the law's answer is not one finite number for each joint; there is no torque then.
+        2 while the alarm is raised; 3 where a contact has begun or ended.
+    """
+    operation, failed = memory.operation, 0
+    # A tick prepares itself, unless that was done to plan from the state that it answers.
+    answers = operation in (TICK, BRAKE)
+    if operation == PREPARE or (answers and memory.prepared == 0):
+        _prepare(dynamics, memory, tick)
+    if answers or operation in (SENSE, ADVANCE):
+        _advance(dynamics, memory, tick)
+    if answers or operation == SENSE:
+        _sense(dynamics, memory, tick)
+    if operation == TICK:
+        ddq = call_law(memory.law_code, memory.law, tick)
+        if ddq.shape[0] != memory.joints:
+            failed = 1
+        for i in range(ddq.shape[0]):
+            if not abs(ddq[i]) < np.inf:
+                failed = 1
+        if failed == 0:
+            copy(ddq, memory.acceleration)
+    if failed == 0 and (answers or operation == ACTUATE):
+        _actuate(dynamics, memory, tick)
+    if operation == STEP:
+        step_plant(dynamics, memory, tick, memory.torque)
+    if failed == 0 and operation not in (PREPARE, SENSE):
+        memory.prepared = 0
+    if memory.alarm != CALM:
+        failed = 2
+    elif failed == 0 and memory.contact_changed and operation in (TICK, ACTUATE):
+        memory.contact_changed = 0
+        failed = 3
+    return failed

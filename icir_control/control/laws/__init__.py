@@ -4,8 +4,7 @@ from icir_control.control.law import Law
 from icir_control.control.laws.float import Float
 from icir_control.control.laws.gravity import Gravity
 from icir_control.control.laws.impedance import Impedance
-from icir_control.control.laws.joint import Hold, Joint
-from icir_control.control.laws.sequence import Sequence
+from icir_control.control.laws.joint import Hold, Joint, Sequence
 from icir_control.control.laws.task import Task
 
 LAWS: dict[str, type[Law]] = {

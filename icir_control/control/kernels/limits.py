@@ -1,0 +1,167 @@
+"""Limits of the arm: of position, speed, torque and its rate; the watchdog, and the brake."""
+
+import numpy as np
+
+from icir_control.compiled import part
+from icir_control.control.kernels.linear import clear, copy
+from icir_control.control.kernels.memory import BRAKE, CALM, NO_PATH, TOO_FAR, TOO_FAST, TOO_LONG
+from icir_control.control.kernels.structs import Struct
+
+LIMIT_STIFFNESS = 1000.0
+"""[1/s^2] Of the repulsion at a position limit; it grows from nothing at the margin's edge."""
+
+FULL_SPEED = 0.95
+"""Share of the velocity limits up to which a yielding arm moves as its law wants."""
+
+MOVING_SPEED = 1.05
+"""The same while the reference of its law moves."""
+
+SPEED_RATE = 2000.0
+"""[1/s] At which its motion dies away for each such share that it is faster."""
+
+DRAG_TIME = 0.003
+"""[s] In which the drag goes 63 % of its way, so that the torque does not jump."""
+
+BRAKE_RATE = 30.0
+"""[1/s] At which a braked joint loses speed while its torque is within the limits."""
+
+
+@part
+def keep_off_limits(memory: Struct, tick: Struct) -> None:
+    """Add to the acceleration what keeps a yielding arm off its position limits.
+
+    Within the margin m of a limit, at a depth x: a spring k x^2 / m with the damping that is
+    critical for its slope 2 k x / m, both ways, but never a pull towards the limit: it takes
+    energy from the arm, and never adds to it.
+    """
+    margins, q, v, ddq = memory.position_margin, tick.q, tick.v, memory.acceleration
+    lower, upper = memory.lower_position_limit, memory.upper_position_limit
+    for i in range(q.shape[0]):
+        margin = margins[i]
+        above = q[i] - (upper[i] - margin)
+        below = (lower[i] + margin) - q[i]
+        if margin <= 0.0:
+            continue
+        if above > 0.0:
+            ddq[i] -= _repulsion(above, v[i], margin)
+        elif below > 0.0:
+            ddq[i] += _repulsion(below, -v[i], margin)
+
+
+@part
+def keep_off_speed_limits(memory: Struct, tick: Struct) -> None:
+    """Add to the acceleration what keeps a yielding arm off its velocity limits.
+
+    A drag along the whole motion, so that what the law holds, such as an orientation, stays held.
+    While the reference of a law moves, a drag below the limit would only stir its feedback.
+    """
+    v, limit, ddq = tick.v, memory.velocity_limit, memory.acceleration
+    fastest = 0.0
+    for i in range(v.shape[0]):
+        fastest = max(fastest, abs(v[i]) / limit[i])
+    h = tick.period
+    moves = memory.path != NO_PATH and memory.path_time_now < memory.duration
+    full = MOVING_SPEED if moves else FULL_SPEED
+    wanted = min(SPEED_RATE * max(fastest / full - 1.0, 0.0), 0.3 / h)
+    memory.drag += min(h / DRAG_TIME, 1.0) * (wanted - memory.drag)
+    if memory.drag > 1e-6:
+        for i in range(v.shape[0]):
+            ddq[i] -= memory.drag * v[i]
+
+
+@part
+def _repulsion(depth: float, inward: float, margin: float) -> float:
+    slope = 2.0 * LIMIT_STIFFNESS * depth / margin
+    return max(0.5 * slope * depth + 2.0 * np.sqrt(slope) * inward, 0.0)
+
+
+@part
+def watch(memory: Struct, tick: Struct) -> None:
+    """Raise the alarm where speed, distance or saturation are beyond bounds for their time."""
+    h, q, v = tick.period, tick.q, tick.v
+    reference, limit = tick.position_reference, memory.velocity_limit
+    reason = CALM
+    for i in range(q.shape[0]):
+        if memory.largest_speed > 0.0 and abs(v[i]) > memory.largest_speed * limit[i]:
+            reason = TOO_FAST
+        far = memory.tracks and memory.largest_error > 0.0
+        if reason == CALM and far and abs(reference[i] - q[i]) > memory.largest_error:
+            reason = TOO_FAR
+    memory.time_beyond = memory.time_beyond + h if reason != CALM else 0.0
+    saturated = memory.time_saturated + (h if memory.effort_share < 1.0 else -h)
+    memory.time_saturated = max(saturated, 0.0)
+    if reason != CALM and memory.time_beyond > memory.beyond_time:
+        memory.alarm = reason
+    elif memory.saturation_time > 0.0 and memory.time_saturated > memory.saturation_time:
+        memory.alarm = TOO_LONG
+
+
+@part
+def brake(memory: Struct, tick: Struct, g: np.ndarray) -> None:
+    """Write tau_i = g_i - d m_i v_i before the limits, m_i the inertia that a joint shows.
+
+    Each joint's torque beyond its weight is against its motion, cut off or not: as long as the
+    limits bear the weight, energy only decreases, whatever the speed, the load or the pushes were
+    (v^T C v is no power). Nothing here rests on the model but the weight, g less what the
+    observer has learnt of it.
+    """
+    v, m, wanted = tick.v, memory.shown_inertia, memory.torque_unsaturated
+    for i in range(v.shape[0]):
+        wanted[i] = g[i] - memory.compensation[i] - BRAKE_RATE * m[i] * v[i]
+    clear(memory.acceleration)
+    copy(wanted, memory.torque_base)
+
+
+@part
+def limit_torque(memory: Struct, tick: Struct) -> None:
+    """Write the torque that is within the effort and rate limits.
+
+    What carries the arm along its path comes first, tau_0 = M a_r + nle - r, cut off joint by
+    joint. The rest of what the law wants is scaled as a whole, tau = tau_0 + s (tau_law - tau_0)
+    with the greatest s in [0, 1] that every joint allows: feedback keeps its direction. What
+    brakes is cut off joint by joint.
+
+    Args:
+        memory: Holds the torque before limits and the limits.
+        tick: Holds M, nle and the reference.
+    """
+    wanted, limit, base = memory.torque_unsaturated, memory.effort_limit, memory.torque_base
+    torque, rate_limit, share = memory.torque, memory.torque_rate_limit, 1.0
+    if memory.operation != BRAKE:
+        for i in range(wanted.shape[0]):
+            if not abs(wanted[i]) <= limit[i]:
+                share = 0.0
+        if share == 0.0:
+            share = _feedback_share(memory, tick)
+    memory.effort_share = share
+    memory.rate_limited = 0
+    for i in range(wanted.shape[0]):
+        tau = wanted[i] if share == 1.0 else base[i] + share * (wanted[i] - base[i])
+        if memory.has_torque:
+            step = rate_limit[i] * tick.period
+            if abs(tau - torque[i]) > step:
+                tau = min(max(tau, torque[i] - step), torque[i] + step)
+                memory.rate_limited = 1
+        torque[i] = min(max(tau, -limit[i]), limit[i])
+    memory.has_torque = 1
+
+
+@part
+def _feedback_share(memory: Struct, tick: Struct) -> float:
+    """Write tau_0 within the limits, and return the share of the rest that fits beside it."""
+    wanted, limit, base = memory.torque_unsaturated, memory.effort_limit, memory.torque_base
+    M, a = tick.M, tick.acceleration_reference
+    share = 1.0
+    for i in range(base.shape[0]):
+        total = tick.nle[i] - memory.compensation[i]
+        if memory.tracks:
+            for j in range(base.shape[0]):
+                total += M[i, j] * a[j]
+        base[i] = min(max(total, -limit[i]), limit[i])
+        if base[i] != total:
+            continue  # this joint has nothing left for feedback; the others have
+        if wanted[i] > limit[i]:
+            share = min(share, (limit[i] - base[i]) / (wanted[i] - base[i]))
+        elif wanted[i] < -limit[i]:
+            share = min(share, (-limit[i] - base[i]) / (wanted[i] - base[i]))
+    return share

@@ -1,0 +1,143 @@
+"""The law that runs: its numbers and machine code in the memory of a tick, gains on their way."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from icir_control.compiled import JIT_DISABLED, machine_code
+from icir_control.control.config import ControllerConfig
+from icir_control.control.kernels.memory import TICK_LAYOUT
+from icir_control.control.kernels.structs import Layout
+from icir_control.control.law import Law, Tick, guarded, layout_of, numbers_of
+from icir_control.control.workspace import Workspace
+from icir_control.errors import LawError
+
+GAIN_TIME = 0.02
+"""[s] In which a gain goes 63 % of the way to a new value, so that the torque does not jump."""
+
+
+class RunningLaw:
+    """A law on the memory of a tick, compiled or in Python.
+
+    Attributes:
+        law: What runs.
+        is_compiled: Whether the compiled tick calls it; else `answer` does.
+        ramps: Numbers that are on their way, each with its new value; the list stays the same.
+    """
+
+    def __init__(self, law: Law, workspace: Workspace) -> None:
+        """Write to the memory of a workspace; `prepare` comes before the first tick."""
+        self.law = law
+        self.is_compiled = False
+        self.ramps: list[tuple[NDArray[np.float64], NDArray[np.float64]]] = []
+        self._memory, self._record = workspace.memory, workspace.tick
+        self._tick = Tick(workspace.tick)
+        self._struct: Any = None
+        self._in_python: Callable[[], Any] = lambda: None
+
+    def prepare(self, law: Law) -> None:
+        """Make the struct of a law's numbers, and find or make its machine code."""
+        acceleration = type(law).acceleration
+        values = numbers_of(law) if _is_compiled(law) else {}
+        layout = layout_of(law, values)
+        self.law, self._struct = law, layout.new(law.arm.nv)
+        self.is_compiled = _is_compiled(law) and not JIT_DISABLED
+        if self.is_compiled:
+            self._memory.law_code = _machine_code(acceleration, layout)
+            self._memory.law = self._struct.ctypes.data
+        elif _is_compiled(law):
+            struct = self._struct[0]
+            self._in_python = lambda: acceleration(struct, self._tick)
+        else:
+            self._in_python = lambda: self.law.acceleration(self._tick)
+
+    def answer(self) -> NDArray[np.float64]:
+        """Return the acceleration (nv,) that a law in Python asks for at the state of the tick.
+
+        Raises:
+            LawError: It failed, or gave something else.
+        """
+        with guarded(type(self.law), 'acceleration'):
+            ddq = np.asarray(self._in_python(), dtype=float)
+        if ddq.shape != self._memory.acceleration.shape or not np.isfinite(ddq).all():
+            self._refuse(ddq)
+        return ddq
+
+    def refuse(self) -> None:
+        """Say what a compiled law has answered that is no acceleration.
+
+        Raises:
+            LawError: Always.
+        """
+        with guarded(type(self.law), 'acceleration'):
+            self._refuse(np.asarray(type(self.law).acceleration(self.law, self._tick)))
+
+    def _refuse(self, answer: NDArray[np.float64]) -> None:
+        kind = type(self.law)
+        raise LawError(
+            f'{kind.__module__}:{kind.__qualname__}',
+            f'acceleration: it returned {answer.tolist()}; '
+            f'expected {self.law.arm.nv} finite numbers',
+        )
+
+    def take_parameters(self, config: ControllerConfig, law: Law) -> None:
+        """Take over what is new; gains, and the law's decimal numbers, are on their way then.
+
+        Args:
+            config: Parameters beside those of the law.
+            law: What runs, with other parameters.
+        """
+        self.law = law
+        memory, tick, values = self._memory, self._record, config.values
+        memory.delay = values.predictor.delay_steps
+        memory.observer_gain = values.observer.gain
+        memory.observer_rate[:] = config.observer_rate
+        memory.torque_rate_limit[:] = config.torque_rate_limit
+        memory.speed_scale = values.speed_scale
+        memory.position_margin[:] = config.position_margin
+        memory.contact_torque = values.contact.torque
+        memory.largest_friction = values.contact.friction
+        watchdog = values.watchdog
+        memory.largest_speed, memory.largest_error = watchdog.speed, watchdog.error
+        memory.beyond_time, memory.saturation_time = watchdog.time, watchdog.saturation_time
+        joint_kp, joint_kd = config.joint_gains
+        task_kp, task_kd = config.task_gains
+        self.ramps[:] = [
+            (tick.joint_kp, joint_kp),
+            (tick.joint_kd, joint_kd),
+            (tick.task_kp, task_kp),
+            (tick.task_kd, task_kd),
+        ]
+        for name, number in (numbers_of(law) if _is_compiled(law) else {}).items():
+            field = self._struct[name]
+            if field.dtype == float:
+                goal = np.asarray(number, dtype=float)
+                self.ramps.append((field[0] if field.ndim > 1 else field, goal))
+            else:
+                field[0] = number
+
+    def advance(self) -> None:
+        """Bring gains nearer to their new values, by a control period."""
+        share = min(self._record.period / GAIN_TIME, 1.0)
+        for value, goal in self.ramps:
+            value += share * (goal - value)
+        if all(np.allclose(value, goal, rtol=1e-12, atol=1e-12) for value, goal in self.ramps):
+            self.finish()
+
+    def finish(self) -> None:
+        """Set gains to their new values at once."""
+        for value, goal in self.ramps:
+            value[...] = goal
+        self.ramps.clear()
+
+
+def _is_compiled(law: Law) -> bool:
+    return getattr(type(law).acceleration, 'is_compiled', False)
+
+
+def _machine_code(acceleration: Callable[..., Any], layout: Layout) -> int:
+    from icir_control.control.kernels.structs import StructType
+
+    return machine_code(acceleration, StructType(layout), StructType(TICK_LAYOUT))
