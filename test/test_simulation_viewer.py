@@ -18,7 +18,7 @@ from wall_time import Stopwatch
 from icir_control.errors import InvalidValueError, SimulationError
 from icir_control.simulation import open_viewer
 
-FOLDER = Path(__file__).parent
+SUPPORT = Path(__file__).parent / 'support'
 SCREEN = (1280, 800)
 # Without a window manager, nobody gives the window the keyboard.
 FOCUS = ('search', '--name', 'MuJoCo', 'windowfocus', '--sync')
@@ -115,7 +115,7 @@ print('"closed"', flush=True)
         environment.pop('WAYLAND_DISPLAY', None)
         self.process = subprocess.Popen(
             [sys.executable, '-c', self.PREAMBLE, kind],
-            cwd=FOLDER,
+            cwd=SUPPORT,
             env=environment,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
