@@ -33,6 +33,7 @@ WHOLE = (
     'test_contact',
     'test_control_clearance',
     'test_controller_node',
+    'test_dynamics_derivatives',
     'test_follow_joint_trajectory',
     'test_joint_trajectory',
     'test_panel',
