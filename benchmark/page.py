@@ -29,7 +29,7 @@ from pathlib import Path
 import real_time
 from loop import FAST
 
-sys.path.insert(0, str(Path(__file__).parents[1] / 'test'))
+sys.path.insert(0, str(Path(__file__).parents[1] / 'test' / 'support'))
 from browser import Browser, chromium, program
 
 REAL_TIME = (
@@ -104,7 +104,7 @@ def main() -> None:
         run_bridge(options.part, options.seconds)
         return
     if missing := [name for name in ('chromium', 'chromedriver') if program(name) is None]:
-        print(f'not measured: there is no {" and no ".join(missing)}; see test/browser.py')
+        print(f'not measured: there is no {" and no ".join(missing)}; see test/support/browser.py')
         return
     os.environ |= {'ROS_DOMAIN_ID': '88', 'ROS_AUTOMATIC_DISCOVERY_RANGE': 'LOCALHOST'}
     found: dict[str, list[float]] = {}

@@ -22,13 +22,18 @@ settings.register_profile('icir', deadline=None, print_blob=True, max_examples=E
 settings.register_profile('icir-ci', parent=settings.get_profile('icir'), derandomize=True)
 settings.load_profile('icir-ci' if os.environ.get('CI') else 'icir')
 
-# Files whose tests share something expensive: each runs in one process, by `pytest -n`. They come
-# first, then the files of which each test takes long, so that nothing long is left for the end.
+# Files whose tests share something expensive, such as a node, or kernels that only they compile
+# where no compiled code is kept yet: each runs in one process, by `pytest -n`. They come first,
+# then the files of which each test takes long, so that nothing long is left for the end.
 WHOLE = (
     'test_app_demo',
     'test_app_metrics',
     'test_bridge',
+    'test_collision',
+    'test_contact',
+    'test_control_clearance',
     'test_controller_node',
+    'test_dynamics_derivatives',
     'test_follow_joint_trajectory',
     'test_joint_trajectory',
     'test_panel',

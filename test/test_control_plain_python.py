@@ -25,7 +25,7 @@ print(json.dumps({'torques': torques, 'numba': 'numba' in sys.modules}))
 
 def run(disable_jit: str) -> dict:
     here = Path(__file__).parent
-    path = os.pathsep.join([str(here), os.environ.get('PYTHONPATH', '')])
+    path = os.pathsep.join([str(here / 'support'), os.environ.get('PYTHONPATH', '')])
     environment = os.environ | {'NUMBA_DISABLE_JIT': disable_jit, 'PYTHONPATH': path}
     done = subprocess.run(
         [sys.executable, '-c', SESSION],

@@ -32,7 +32,7 @@ def test_snippets_run(document, monkeypatch):
 
 @of_each_document
 def test_named_tests_exist(document):
-    sources = '\n'.join(path.read_text(encoding='utf-8') for path in ROOT.glob('test/*.py'))
+    sources = '\n'.join(path.read_text(encoding='utf-8') for path in ROOT.glob('test/**/*.py'))
     known = set(re.findall(r'^(?:async )?def (test_\w+)', sources, re.MULTILINE))
     known |= {path.stem for path in ROOT.glob('test/test_*.py')}
     named = set(TEST_NAME.findall((ROOT / document).read_text(encoding='utf-8')))

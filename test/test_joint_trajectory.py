@@ -86,7 +86,8 @@ def planner(tmp_path_factory):
         patch.setenv('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
         with RosGraph(tmp_path_factory.mktemp('logs')) as graph:
             start = f'initial_configuration_deg:={np.degrees(HOME).tolist()}'
-            session = Session(graph, bridge_parameters=('real_time_factor:=0.0', start))
+            slow = 'modes.ready.duration:=500.0'
+            session = Session(graph, slow, bridge_parameters=('real_time_factor:=0.0', start))
             yield Planner(session)
 
 
@@ -156,10 +157,10 @@ def test_modes_and_targets_say_when_they_have_arrived_or_why_not(planner):
     np.testing.assert_allclose(planner.session.position, WAY, atol=1e-6)
     planner.send([(500.0, HOME)])
     planner.outcome('accepted')
-    select('home')
+    select('ready')  # which takes longer than any machine needs to send a target
     planner.heard.clear()
     target(WAY)
-    status, _ = planner.outcome('aborted', 'mode home')
+    status, _ = planner.outcome('aborted', 'mode ready')
     assert status.message == 'replaced by target joints'
     planner.outcome('arrived', 'target joints')
 

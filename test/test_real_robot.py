@@ -16,7 +16,7 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 from icir_control.nodes.controller.interface import RobotClock
 from icir_control.share import share_directory
 
-STAND_IN = Path(__file__).with_name('robot_stand_in.py')
+STAND_IN = Path(__file__).parent / 'support' / 'robot_stand_in.py'
 URDF = str(share_directory() / 'urdf' / 'gen3_6dof.urdf')
 PARAMETERS = str(share_directory() / 'config' / 'real_robot.yaml')
 ORDER = ('joint_2', 'joint_1', 'joint_3', 'joint_4', 'joint_6', 'joint_5')

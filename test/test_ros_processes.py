@@ -12,6 +12,8 @@ from ros_processes import RosGraph
 from std_msgs.msg import String
 from wall_time import slowdown
 
+SUPPORT = str(Path(__file__).parent / 'support')
+
 TALKER = """
 import rclpy
 from std_msgs.msg import String
@@ -83,7 +85,7 @@ def test_what_is_never_said_fails_with_all_that_was_said(ros_graph):
 
 
 def test_nodes_end_with_the_tests_that_are_killed(ros_graph, tmp_path):
-    code = f'import os, sys\nsys.path.insert(0, {str(Path(__file__).parent)!r})\n'
+    code = f'import os, sys\nsys.path.insert(0, {SUPPORT!r})\n'
     tests = ros_graph.run([sys.executable, '-c', f'{code}os.chdir({str(tmp_path)!r}){KILLED}'])
     node = int(tests.wait_for(r'node (\d+)').group(1))
     tests.stop(signal.SIGKILL)

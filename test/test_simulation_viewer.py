@@ -18,7 +18,7 @@ from wall_time import Stopwatch
 from icir_control.errors import InvalidValueError, SimulationError
 from icir_control.simulation import open_viewer
 
-FOLDER = Path(__file__).parent
+SUPPORT = Path(__file__).parent / 'support'
 SCREEN = (1280, 800)
 # Without a window manager, nobody gives the window the keyboard.
 FOCUS = ('search', '--name', 'MuJoCo', 'windowfocus', '--sync')
@@ -115,7 +115,7 @@ print('"closed"', flush=True)
         environment.pop('WAYLAND_DISPLAY', None)
         self.process = subprocess.Popen(
             [sys.executable, '-c', self.PREAMBLE, kind],
-            cwd=FOLDER,
+            cwd=SUPPORT,
             env=environment,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -161,14 +161,19 @@ def eventually(condition, session, seconds=20.0):
     return answer
 
 
-def arm_pixels(picture):
-    """Return how many pixels have the colour of the arm's shell, which nothing else has."""
+def arm(picture):
+    """Return which pixels have the colour of the arm's shell, which nothing else has."""
     low, high = picture.min(axis=2).astype(int), picture.max(axis=2).astype(int)
     middle = np.zeros(picture.shape[:2], bool)
     # The sky's horizon is as bright: it ends above the arm's lower half.
     middle[picture.shape[0] // 4 :] = True
     middle[380:, :300] = False  # the help for the mouse
-    return int(((low > 150) & (high - low < 12) & middle).sum())
+    return (low > 150) & (high - low < 12) & middle
+
+
+def shows_arm(picture):
+    """Return whether the arm is there; how large it is, is for the tests of the camera to say."""
+    return arm(picture).sum() > 1000
 
 
 def pixels_between(picture, first, second, margin):
@@ -234,13 +239,12 @@ def test_the_window_shows_the_arm_and_follows_it(screen):
     with Session(screen.display, 'auto') as session:
         assert session.reason == ''
         assert session('viewer.is_open') is True
-        eventually(lambda: arm_pixels(screen.picture()) > 2000, session)
-        home = screen.picture()
+        eventually(lambda: shows_arm(screen.picture()), session)
+        home = arm(screen.picture())
         session('world.reset(ZERO)')
-        eventually(
-            lambda: np.mean(np.abs(screen.picture() - home.astype(int)) > 30) > 0.01, session
-        )
-        eventually(lambda: arm_pixels(screen.picture()) > 2000, session)
+        # Of where the arm was, much is background; its base stands still.
+        eventually(lambda: (home & ~arm(screen.picture())).sum() > 0.4 * home.sum(), session)
+        eventually(lambda: shows_arm(screen.picture()), session)
         # A sync copies the state, and no more: well below the 16 ms between two.
         session('[viewer.sync() for _ in range(20)] and None')
         spent = session(
@@ -284,7 +288,7 @@ def test_the_window_shows_reference_trail_and_help(screen):
         return pixels_between(screen.picture(), 0, 2, 80)
 
     with Session(screen.display) as session:
-        eventually(lambda: arm_pixels(screen.picture()) > 2000, session)
+        eventually(lambda: shows_arm(screen.picture()), session)
         corner = screen.picture()[390:525, 10:290]
         assert (corner.min(axis=2) > 200).sum() > 300  # words
         assert green(screen.picture()) == yellow() == 0
@@ -316,11 +320,11 @@ def test_a_key_opens_the_window_again_and_it_shows_where_the_arm_should_be(
         start = len(keyboard.output)
         keyboard.type('m')
         keyboard.wait_for('the window is open', start=start)
-        shown(lambda picture: arm_pixels(picture) > 2000)
+        shown(shows_arm)
         hand(*FOCUS, 'key', 'ctrl+q')
         shown(lambda picture: picture.max() == 0)
     keyboard.type('m')
-    shown(lambda picture: arm_pixels(picture) > 2000)
+    shown(shows_arm)
     start = len(keyboard.output)
     keyboard.type('m')
     keyboard.wait_for('the window is open already\n', start=start)
@@ -361,7 +365,7 @@ def test_the_mouse_pulls_while_its_button_is_down(screen, hand):
     force = 'float(np.abs(world.data.xfrc_applied).max())'
     stepped = f'(world.step(hold), {force})[1]'
     with Session(screen.display) as session:
-        eventually(lambda: arm_pixels(screen.picture()) > 2000, session)
+        eventually(lambda: shows_arm(screen.picture()), session)
         # The bright pixels at this height of the picture are the upper arm.
         picture = screen.picture()
         rows, columns = np.nonzero(picture.min(axis=2)[300:345] > 150)
@@ -404,7 +408,7 @@ def test_the_mouse_pulls_while_its_button_is_down(screen, hand):
 @pytest.mark.slow
 def test_keys_in_the_window_change_nothing(screen, hand):
     with Session(screen.display) as session:
-        eventually(lambda: arm_pixels(screen.picture()) > 2000, session)
+        eventually(lambda: shows_arm(screen.picture()), session)
         before = screen.picture()
         hand(*FOCUS, 'key', 'h', 'k', 'v', 'space', 'BackSpace', 'Escape', 'F1')
         # MuJoCo's own answer to F1, a help text, tells that the keys have arrived.
@@ -426,7 +430,7 @@ def test_keys_in_the_window_change_nothing(screen, hand):
 )
 def test_a_window_that_nobody_closes_holds_up_no_process(screen, ending, expected):
     with Session(screen.display) as session:
-        eventually(lambda: arm_pixels(screen.picture()) > 2000, session)
+        eventually(lambda: shows_arm(screen.picture()), session)
         watch = Stopwatch()
         session.process.stdin.write(ending + '\n')
         session.process.stdin.flush()

@@ -85,7 +85,7 @@ def test_the_trajectory_is_the_local_one_to_the_last_bit(ros_graph, machines, tm
     subprocess.run(
         ['ip', 'netns', 'exec', here, sys.executable, '-c', code],
         cwd=Path(__file__).parent,
-        env=os.environ | OPEN,
+        env=os.environ | OPEN | {'PYTHONPATH': os.pathsep.join(sys.path)},
         check=True,
         timeout=200,
     )

@@ -25,9 +25,10 @@ from icir_control.simulation.world import World
 
 KINDS = ('none', 'window', 'auto')
 
-# How long a window may take to open, and to close [s].
+# How long a window may take to open, and to close, on a busy machine [s]. A frame is drawn to its
+# end before the window closes.
 _PATIENCE_OPENING = 60.0
-_PATIENCE_CLOSING = 2.0
+_PATIENCE_CLOSING = 30.0
 
 _HELP = (
     ('double click', 'choose a link'),

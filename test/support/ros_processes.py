@@ -32,7 +32,7 @@ from rclpy.signals import SignalHandlerOptions
 from wall_time import Stopwatch, slowdown
 
 DOMAINS = range(1, 101)
-PROFILE = Path(__file__).resolve().parent / 'data' / 'udp_on_this_machine.xml'
+PROFILE = Path(__file__).resolve().parent.parent / 'data' / 'udp_on_this_machine.xml'
 RECORD = Path(__file__).resolve().with_name('state_record.py')
 # The command line as it was installed, or where that is elsewhere (colcon) as the module.
 INSTALLED = Path(sys.executable).with_name('icir_control')

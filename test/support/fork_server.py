@@ -1,9 +1,9 @@
 """A process that has imported what the nodes import, and becomes any of them at once.
 
-Importing takes longer than most tests. As a program this is the server; `Forked` asks it. A
-forked node does what a new process does from its `main` on, until that returns: the interpreter
-and its libraries are not taken down, which not every library stands that was loaded before a fork.
-Tests of how a process starts or ends take a fresh one.
+Importing takes longer than most tests. As a program this is the server, one for all processes of
+a test run; `Forked` asks it. A forked node does what a new process does from its `main` on, until
+that returns: the interpreter and its libraries are not taken down, which not every library stands
+that was loaded before a fork. Tests of how a process starts or ends take a fresh one.
 """
 
 import fcntl
@@ -26,6 +26,8 @@ from importlib import import_module
 from pathlib import Path
 from pkgutil import walk_packages
 from selectors import EVENT_READ, DefaultSelector
+from typing import NamedTuple
+from uuid import uuid4
 
 from closed_loop import ClosedLoop
 from state_record import keep_states
@@ -46,22 +48,45 @@ NOT_IMPORTED = (
 
 
 class Server:
-    """The client's side: the process, started when it is first needed."""
+    """The client's side: a connection to the process, which the first client starts."""
 
     def __init__(self) -> None:
-        self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        with theirs:
-            subprocess.Popen(
-                [sys.executable, __file__, str(theirs.fileno())],
-                # One thread, as a process that forks should have.
-                env=os.environ | {'PYTHONUNBUFFERED': '1', 'OPENBLAS_NUM_THREADS': '1'},
-                pass_fds=[theirs.fileno()],
-                stdin=subprocess.DEVNULL,
-                start_new_session=True,
-            )
+        run = os.environ.get('PYTEST_XDIST_TESTRUNUID') or uuid4().hex
+        address = f'\0icir_control_tests_{run}'  # a name, not a file; free when the server ends
+        self._socket = _new_socket()
+        while True:
+            with _new_socket() as listening:
+                try:
+                    listening.bind(address)
+                except OSError:  # another client was first
+                    pass
+                else:
+                    listening.listen()
+                    _start(listening)
+                # Between `bind` and `listen` of another client nobody listens.
+                with suppress(ConnectionRefusedError):
+                    self._socket.connect(address)
+                    return
+            time.sleep(0.01)
 
     def ask(self, request: dict, descriptors: Sequence[int]) -> None:
         socket.send_fds(self._socket, [json.dumps(request).encode()], descriptors)
+
+
+def _new_socket() -> socket.socket:
+    return socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+
+
+def _start(listening: socket.socket) -> None:
+    """Start the server on a socket that listens."""
+    subprocess.Popen(
+        [sys.executable, __file__, str(listening.fileno())],
+        # One thread, as a process that forks should have.
+        env=os.environ | {'PYTHONUNBUFFERED': '1', 'OPENBLAS_NUM_THREADS': '1'},
+        pass_fds=[listening.fileno()],
+        stdin=subprocess.DEVNULL,
+        start_new_session=True,
+    )
 
 
 @cache
@@ -145,54 +170,79 @@ class Forked:
         os.close(self._status)
 
 
-def serve(connection: socket.socket) -> dict:
+class Child(NamedTuple):
+    """A node that was forked: whose it is, and where its exit status is told."""
+
+    owner: socket.socket
+    status: int
+
+
+def serve(listening: socket.socket) -> dict:
     """Serve until there is nobody to serve, and return only in a new process: what it is to do."""
-    children: dict[int, int] = {}
+    clients: set[socket.socket] = set()
+    children: dict[int, Child] = {}
     ended, wake = os.pipe()
     os.set_blocking(wake, False)
     signal.signal(signal.SIGCHLD, lambda *_: None)
     signal.set_wakeup_fd(wake)
     while True:
         with DefaultSelector() as selector:
-            selector.register(connection, EVENT_READ)
-            selector.register(ended, EVENT_READ)
-            ready = {key.fd for key, _ in selector.select()}
+            for source in (ended, listening, *clients):
+                selector.register(source, EVENT_READ)
+            ready = {key.fileobj for key, _ in selector.select()}
         if ended in ready:
             os.read(ended, 4096)
             for pid in list(children):
                 if (found := os.waitpid(pid, os.WNOHANG))[0]:
-                    _tell(children.pop(pid), os.waitstatus_to_exitcode(found[1]))
-        if connection.fileno() not in ready:
-            continue
-        content, descriptors, _, _ = socket.recv_fds(connection, _LONGEST, 3)
-        if not content:
-            # The client has ended: its nodes would run, and load the machine, for ever.
-            for pid in children:
-                os.kill(pid, signal.SIGKILL)
-            os._exit(0)
-        stdin, stdout, status = descriptors
-        pid = os.fork()
-        if pid:
-            os.close(stdin)
-            os.close(stdout)
-            children[pid] = status
-            os.write(status, _NUMBER.pack(pid))
-            continue
-        signal.set_wakeup_fd(-1)
-        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-        os.setsid()
-        for number, descriptor in enumerate((stdin, stdout, stdout)):
-            os.dup2(descriptor, number)
-        for descriptor in {*descriptors, ended, wake, connection.fileno(), *children.values()}:
-            os.close(descriptor)
-        connection.detach()
-        return json.loads(content)
+                    status = children.pop(pid).status
+                    _tell(status, os.waitstatus_to_exitcode(found[1]))
+                    os.close(status)
+        if listening in ready:
+            clients.add(listening.accept()[0])
+        for client in clients & ready:
+            content, descriptors = _request(client)
+            if not content:
+                # This client has ended: its nodes would run, and load the machine, for ever.
+                for pid, child in children.items():
+                    if child.owner is client:
+                        os.kill(pid, signal.SIGKILL)
+                clients.remove(client)
+                client.close()
+                if not clients:
+                    os._exit(0)
+                continue
+            stdin, stdout, status = descriptors
+            pid = os.fork()
+            if pid:
+                os.close(stdin)
+                os.close(stdout)
+                children[pid] = Child(client, status)
+                _tell(status, pid)
+                continue
+            signal.set_wakeup_fd(-1)
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            os.setsid()
+            for number, descriptor in enumerate((stdin, stdout, stdout)):
+                os.dup2(descriptor, number)
+            statuses = [child.status for child in children.values()]
+            sockets = [one.detach() for one in (listening, *clients)]
+            for descriptor in (*descriptors, ended, wake, *statuses, *sockets):
+                os.close(descriptor)
+            return json.loads(content)
+
+
+def _request(client: socket.socket) -> tuple[bytes, list[int]]:
+    """Return what a client asks for, and the descriptors with it; nothing where it has ended."""
+    try:
+        content, descriptors, _, _ = socket.recv_fds(client, _LONGEST, 3)
+    except ConnectionResetError:
+        return b'', []
+    return content, descriptors
 
 
 def _tell(status: int, number: int) -> None:
     with suppress(BrokenPipeError):  # nobody wants to know
         os.write(status, _NUMBER.pack(number))
-    os.close(status)
 
 
 def _become(request: dict) -> int:

@@ -1,7 +1,7 @@
 """What a new user does with an arm, by the command line alone, and what came of it.
 
-`python test/arm_trial.py` runs it for the robots of `example-robot-data`, and writes the table of
-docs/extending.md; `python test/arm_trial.py arm.urdf other.urdf,tool_link` for other URDFs.
+`python test/support/arm_trial.py` runs it for the robots of `example-robot-data`, and writes the
+table of docs/extending.md; with arguments such as `arm.urdf other.urdf,tool_link` for other URDFs.
 """
 
 import os

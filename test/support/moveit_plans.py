@@ -7,7 +7,7 @@ import yaml
 
 from icir_control.control import Waypoints
 
-PLANS = Path(__file__).parent / 'data' / 'moveit_plans.yaml'
+PLANS = Path(__file__).parent.parent / 'data' / 'moveit_plans.yaml'
 
 
 def plans_of_moveit() -> list[Waypoints]:
