@@ -255,6 +255,21 @@ def test_sizes_that_take_turns_do_not_mix():
             assert np.array_equal(count.run(*shape), expected(*shape))
 
 
+def test_a_result_may_be_freed_while_another_is_made():
+    """A weak reference calls Python then, which calls the same kernel."""
+    called, kept = [], []
+    for i in range(30):
+        one = count.run(6, 7)
+        one[:] = i
+        kept.append(weakref.ref(one, lambda _: called.append(count.run(6, 7))))
+        del one
+    assert called or JIT_DISABLED
+    for one in called:
+        assert np.array_equal(one, expected(6, 7))
+        one[:] = -1.0
+    assert np.array_equal(count.run(6, 7), expected(6, 7))
+
+
 def test_what_a_kernel_made_is_freed():
     count.run(100, 100)
     tracemalloc.start()

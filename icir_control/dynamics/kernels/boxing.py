@@ -268,19 +268,20 @@ def _spare(
             builder.if_then(_is_single(builder, one)),
             builder.if_then(is_free(one)),
         ):
+            pyapi.incref(one)
             builder.store(one, chosen)
             builder.branch(end)
-    made = make()
-    pyapi.decref(builder.load(places[-1]))
+    made, oldest = make(), builder.load(places[-1])
     for place, before in zip(places[:0:-1], places[-2::-1], strict=True):
         builder.store(builder.load(before), place)
     builder.store(made, places[0])
     builder.store(made, chosen)
+    pyapi.incref(made)
+    # Last, since a weak reference to it may call Python, which may call this kernel.
+    pyapi.decref(oldest)
     builder.branch(end)
     builder.position_at_end(end)
-    result = builder.load(chosen)
-    pyapi.incref(result)
-    return result
+    return builder.load(chosen)
 
 
 def _is_single(builder: Any, one: Any) -> Any:
