@@ -15,6 +15,7 @@ from icir_control.dynamics.kernels import layout as at
 from icir_control.dynamics.kernels import spatial as sp
 from icir_control.dynamics.kernels import vector as vec
 from icir_control.dynamics.kernels.checked import CheckedKernel, is_configuration, is_velocity
+from icir_control.dynamics.kernels.mimic import take_mimics, turn_mimics
 from icir_control.dynamics.kernels.vector import Matrix, Vector
 
 LARGEST_ANGLE = 1e6
@@ -80,58 +81,16 @@ def take_coordinates(buffer: np.ndarray, q: np.ndarray) -> np.ndarray:
         values[i] = q[i]
         largest = max(largest, abs(q[i]))
     if buffer[at.H_MIMICS] != 0.0:
-        largest = max(largest, _take_mimics(buffer, values))
+        largest = max(largest, take_mimics(buffer, values))
     cos_sin(values, coordinates)
     if largest > LARGEST_ANGLE:
         for i in range(values.size):
             coordinates[at.COS, i], coordinates[at.SIN, i] = cos(values[i]), sin(values[i])
     if buffer[at.H_MIMICS] != 0.0:
-        _turn_mimics(buffer, coordinates)
+        turn_mimics(buffer, coordinates)
     if buffer[at.H_HAS_QUATERNIONS] != 0.0:
         _take_quaternions(at.rows_of(buffer), values)
     return coordinates
-
-
-@kernel
-def _take_mimics(buffer: np.ndarray, values: np.ndarray) -> float:
-    """Write the values of joints that mimic others, behind q; return the largest magnitude.
-
-    Far from the origin the leader's value is large, such as that of a slide whose wheels mimic it.
-    So what rounding takes from a value is kept, for `_turn_mimics`: by Dekker's product and
-    Knuth's sum, which are exact (Ogita, Rump & Oishi 2005, algorithms 3.1 and 3.3).
-    """
-    mimics = at.matrix_of(buffer, at.H_MIMIC_TABLE, int(buffer[at.H_MIMICS]), at.C_STRIDE)
-    largest = 0.0
-    for i in range(mimics.shape[0]):
-        m, x = mimics[i, at.C_MULTIPLIER], values[at.integer(mimics, i, at.C_FROM)]
-        product, offset = m * x, mimics[i, at.C_OFFSET]
-        m_high, x_high = _leading_half(m), _leading_half(x)
-        m_low, x_low = m - m_high, x - x_high
-        rest = m_low * x_low - (((product - m_high * x_high) - m_low * x_high) - m_high * x_low)
-        value = product + offset
-        added = value - product
-        mimics[i, at.C_ROUNDING] = rest + ((product - (value - added)) + (offset - added))
-        values[at.integer(mimics, i, at.C_TO)] = value
-        largest = max(largest, abs(value))
-    return largest
-
-
-@kernel
-def _leading_half(x: float) -> float:
-    """Return the first 26 bits of a number: the product of two such is exact (Veltkamp)."""
-    scaled = (2.0**27 + 1.0) * x
-    return scaled - (scaled - x)
-
-
-@kernel
-def _turn_mimics(buffer: np.ndarray, coordinates: np.ndarray) -> None:
-    """Turn cosines and sines of joints that mimic others by what rounding took from the angle."""
-    mimics = at.matrix_of(buffer, at.H_MIMIC_TABLE, int(buffer[at.H_MIMICS]), at.C_STRIDE)
-    for i in range(mimics.shape[0]):
-        k, angle = at.integer(mimics, i, at.C_TO), mimics[i, at.C_ROUNDING]
-        c, s = coordinates[at.COS, k], coordinates[at.SIN, k]
-        coordinates[at.COS, k] = c * cos(angle) - s * sin(angle)
-        coordinates[at.SIN, k] = s * cos(angle) + c * sin(angle)
 
 
 @inlined
