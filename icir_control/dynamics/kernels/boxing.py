@@ -122,10 +122,10 @@ def _read_array(kind: PlainArray, value: Any, c: Any) -> NativeValue:
     return NativeValue(array._getvalue(), is_error=is_error)
 
 
-def _is_plain(builder: Any, array: Any, dimensions: int) -> Any:
+def _is_plain(builder: Any, array: Any, dimensions: int, flags: int = _CARRAY) -> Any:
     """Generate the check of an array's fields."""
-    flags = builder.and_(_field(builder, array, _FLAGS), _INT(_CARRAY))
-    is_plain = builder.icmp_unsigned('==', flags, _INT(_CARRAY))
+    found = builder.and_(_field(builder, array, _FLAGS), _INT(flags))
+    is_plain = builder.icmp_unsigned('==', found, _INT(flags))
     description = _field(builder, array, _DESCRIPTION)
     for found, expected in (
         (_field(builder, array, _DIMENSIONS), dimensions),
@@ -191,6 +191,7 @@ def fresh_matrix(typing: Any, height: Any, width: Any) -> tuple[Any, Any]:
             lambda one: _is_free(builder, one, lengths),
             lambda: _new_array(context, builder, lengths),
         )
+        _set_writable(builder, made, True)
         result = make_array(kind)(context, builder)
         data = builder.bitcast(_field(builder, made, _DATA), result.data.type)
         size = context.get_constant(types.intp, 8)
@@ -225,8 +226,7 @@ def new_motion(typing: Any, linear: Any, angular: Any) -> tuple[Any, Any]:
 
         motion = _spare(context, builder, 'motions', is_free, make)
         vector = _field(builder, motion, _VECTOR, _MOTION)
-        flags = _place(builder, vector, _FLAGS)
-        builder.store(builder.and_(builder.load(flags), _INT(~_WRITABLE)), flags)
+        _set_writable(builder, vector, False)
         numbers = builder.bitcast(_field(builder, vector, _DATA), ir.DoubleType().as_pointer())
         for i in range(6):
             number = builder.extract_value(parts[i // 3], i % 3)
@@ -292,9 +292,7 @@ def _is_single(builder: Any, one: Any) -> Any:
 
 def _is_free(builder: Any, array: Any, lengths: Any) -> Any:
     """Generate the check that an array, which one reference is left to, is as it was made."""
-    flags = _place(builder, array, _FLAGS)
-    builder.store(builder.or_(builder.load(flags), _INT(_WRITABLE)), flags)
-    is_free = _is_plain(builder, array, len(lengths))
+    is_free = _is_plain(builder, array, len(lengths), _CARRAY & ~_WRITABLE)
     weak = _field(builder, array, _WEAK_REFERENCES)
     is_free = builder.and_(is_free, cgutils.is_null(builder, weak))
     shape = _field(builder, array, _SHAPE)
@@ -302,6 +300,13 @@ def _is_free(builder: Any, array: Any, lengths: Any) -> Any:
         found = builder.load(cgutils.gep_inbounds(builder, shape, axis))
         is_free = builder.and_(is_free, builder.icmp_unsigned('==', found, length))
     return is_free
+
+
+def _set_writable(builder: Any, array: Any, writable: bool) -> None:
+    """Generate the change of an array's flag."""
+    place = _place(builder, array, _FLAGS)
+    others = builder.and_(builder.load(place), _INT(~_WRITABLE))
+    builder.store(builder.or_(others, _INT(_WRITABLE if writable else 0)), place)
 
 
 def _new_array(context: Any, builder: Any, lengths: Any) -> Any:
