@@ -10,6 +10,9 @@ import numpy as np
 from icir_control.compiled import inlined, kernel
 from icir_control.dynamics.kernels import layout as at
 
+SPLITTER = 2.0**27 + 1.0
+"""A number times this, less what that adds, is its leading half: of 53 bits 26."""
+
 
 @kernel
 def take_mimics(buffer: np.ndarray, values: np.ndarray) -> float:
@@ -38,7 +41,7 @@ def take_mimics(buffer: np.ndarray, values: np.ndarray) -> float:
 @kernel
 def _leading_half(x: float) -> float:
     """Return the first 26 bits of a number: the product of two such is exact (Veltkamp)."""
-    scaled = (2.0**27 + 1.0) * x
+    scaled = SPLITTER * x
     return scaled - (scaled - x)
 
 
