@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import tracemalloc
+import weakref
 from enum import IntEnum
 
 import numpy as np
@@ -11,7 +12,8 @@ import pytest
 
 from icir_control.compiled import JIT_DISABLED
 from icir_control.dynamics.kernels import CheckedKernel
-from icir_control.dynamics.kernels.results import fresh_matrix, fresh_vector, frozen
+from icir_control.dynamics.kernels.checked import fresh_matrix, new_motion
+from icir_control.spatial import Motion
 
 
 class Level(IntEnum):
@@ -147,40 +149,141 @@ def count(height, width):
 
 
 @CheckedKernel
-def thirds(size):
-    out = fresh_vector(size)
-    out[:] = 1.0 / 3.0
-    return frozen(out)
+def screw(pitch):
+    if pitch[0] < 0.0:
+        raise TypeError('no pitch is below zero')
+    return new_motion((pitch[0], 0.0, 0.25), (0.0, 0.5, -1.0))
+
+
+def expected(height, width):
+    return np.arange(float(height * width)).reshape(height, width)
 
 
 @pytest.mark.parametrize('shape', [(0, 3), (1, 1), (1, 4), (4, 1), (6, 7)])
-def test_an_array_that_a_kernel_makes_belongs_to_python(shape):
-    first, second = count.run(*shape), count.run(*shape)
-    assert type(first) is np.ndarray
-    assert first.flags.owndata
-    assert first.flags.carray
-    second[:] = -1.0
-    assert np.array_equal(first, np.arange(float(np.prod(shape))).reshape(shape))
-    assert sys.getrefcount(first) == sys.getrefcount(second) == 2
+def test_an_array_that_a_kernel_makes_is_the_callers_alone(shape):
+    made = [count.run(*shape) for _ in range(20)]
+    for i, one in enumerate(made):
+        assert type(one) is np.ndarray
+        assert one.flags.owndata
+        assert one.flags.carray
+        assert np.array_equal(one, expected(*shape))
+        one[:] = -i
+    assert [one.sum() for one in made] == [-i * one.size for i, one in enumerate(made)]
 
 
-def test_an_array_that_a_kernel_froze_is_read_only():
-    array = thirds.run(6)
-    assert array.tolist() == [1.0 / 3.0] * 6
-    with pytest.raises(ValueError, match='read-only'):
-        array[0] = 0.0
+def test_a_motion_that_a_kernel_makes_is_the_callers_alone():
+    made = [screw.run(np.full(1, float(i))) for i in range(20)]
+    for i, one in enumerate(made):
+        assert type(one) is Motion
+        assert one == Motion((i, 0.0, 0.25), (0.0, 0.5, -1.0))
+        with pytest.raises(ValueError, match='read-only'):
+            one.vector[0] = 0.0
 
 
-def test_an_array_that_a_kernel_made_is_freed():
+HOLDS = {
+    'the result': lambda one: one,
+    'a view': lambda one: one[2:, 1],
+    'its memory': memoryview,
+    'an element of a list': lambda one: [one],
+    'a weak reference': weakref.ref,
+}
+
+
+@pytest.mark.parametrize('hold', HOLDS.values(), ids=HOLDS)
+def test_what_is_held_of_an_array_is_never_written_to_again(hold):
+    held = []
+    for i in range(10):
+        one = count.run(6, 7)
+        one[:] = i
+        held.append((hold(one), i))
+        del one
+        count.run(6, 7)
+    for one, i in held:
+        one = one() if isinstance(one, weakref.ref) else one
+        if one is not None:
+            assert np.all(np.asarray(one) == i)
+
+
+def test_what_is_held_of_a_motion_is_never_written_to_again():
+    held = []
+    for i in range(10):
+        one = screw.run(np.full(1, float(i)))
+        held += [(one.vector, i), (one.linear, i), (weakref.ref(one.vector), i)]
+        del one
+        screw.run(np.full(1, 99.0))
+    for one, i in held:
+        one = one() if isinstance(one, weakref.ref) else one
+        assert one is None or (one[0] == i and not one.flags.writeable)
+
+
+@pytest.mark.skipif(JIT_DISABLED, reason='Python makes a new one')
+def test_a_result_that_nobody_holds_is_filled_anew():
+    places = {count.run(6, 7).ctypes.data for _ in range(50)}
+    assert len(places) <= 4
+    assert len({screw.run(np.full(1, 1.0)).vector.ctypes.data for _ in range(50)}) <= 4
+
+
+def reshape(one):
+    one.shape = (7, 6)
+
+
+def retype(one):
+    one.dtype = np.int64
+
+
+def lock(one):
+    one.flags.writeable = False
+
+
+def shrink(one):
+    one.resize((2, 3), refcheck=False)
+
+
+@pytest.mark.filterwarnings('ignore::DeprecationWarning')
+@pytest.mark.parametrize('change', [reshape, retype, lock, shrink])
+def test_a_result_that_was_changed_is_not_given_again(change):
+    for _ in range(10):
+        change(count.run(6, 7))
+        again = count.run(6, 7)
+        assert (again.shape, again.dtype, again.flags.carray) == ((6, 7), np.float64, True)
+        assert np.array_equal(again, expected(6, 7))
+
+
+def test_sizes_that_take_turns_do_not_mix():
+    for _ in range(10):
+        for shape in ((6, 7), (6, 2), (7, 6), (3, 2), (6, 44)):
+            assert np.array_equal(count.run(*shape), expected(*shape))
+
+
+def test_a_result_may_be_freed_while_another_is_made():
+    """A weak reference calls Python then, which calls the same kernel."""
+    called, kept = [], []
+    for i in range(30):
+        one = count.run(6, 7)
+        one[:] = i
+        kept.append(weakref.ref(one, lambda _: called.append(count.run(6, 7))))
+        del one
+    assert called or JIT_DISABLED
+    for one in called:
+        assert np.array_equal(one, expected(6, 7))
+        one[:] = -1.0
+    assert np.array_equal(count.run(6, 7), expected(6, 7))
+
+
+def test_what_a_kernel_made_is_freed():
     count.run(100, 100)
     tracemalloc.start()
     for _ in range(100):
-        count.run(100, 100)
+        # More than a kernel keeps: some are allocated each time.
+        kept = [(count.run(100, 100), screw.run(np.ones(1))) for _ in range(6)]
         with pytest.raises(TypeError):
             count.run(-1, 100)
+        with pytest.raises(TypeError):
+            screw.run(np.full(1, -1.0))
     _, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert most < 10 * 80_000
+    assert len(kept) == 6
+    assert most < 20 * 80_000
 
 
 def test_no_room_for_an_array_is_said():

@@ -11,7 +11,7 @@ import numpy as np
 from icir_control.collision.kernels import distances as kernels
 from icir_control.collision.shapes import CollisionPairs
 from icir_control.dynamics import Data, Model
-from icir_control.dynamics.call import NOT_TAKEN, check_pair
+from icir_control.dynamics.call import NOT_TAKEN, check_out, check_pair
 from icir_control.dynamics.kernels import CheckedKernel
 from icir_control.errors import InvalidValueError
 from icir_control.spatial.arrays import Array
@@ -55,7 +55,8 @@ def distance_jacobian(
     Returns:
         (npairs, nv) [m/rad or 1].
     """
-    out = _checked_out(out, (len(pairs), model.nv))
+    out = np.empty((len(pairs), model.nv)) if out is None else out
+    check_out(out, (len(pairs), model.nv))
     distance(model, data, pairs)
     _run(kernels.jacobian, data, pairs, out)
     return out
@@ -70,7 +71,8 @@ def distance_bias(
     Arguments as those of `distance_jacobian`, `out` (npairs,); `data` must hold velocities, too:
     after `compute_all_terms` or `forward_kinematics` with v.
     """
-    out = _checked_out(out, (len(pairs),))
+    out = np.empty(len(pairs)) if out is None else out
+    check_out(out, (len(pairs),))
     distance(model, data, pairs)
     _run(kernels.bias, data, pairs, out)
     return out
@@ -85,15 +87,6 @@ def tangent_jacobian(model: Model, data: Data, pairs: CollisionPairs) -> Array:
     out = np.empty((2 * len(pairs), model.nv))
     distance(model, data, pairs)
     _run(kernels.tangents, data, pairs, out)
-    return out
-
-
-def _checked_out(out: Any, shape: tuple[int, ...]) -> Array:
-    if out is None:
-        return np.empty(shape)
-    usable = type(out) is np.ndarray and out.dtype == np.float64 and out.flags.carray
-    if not usable or out.shape != shape:
-        raise InvalidValueError('out', out, f'a contiguous float64 array of shape {shape}')
     return out
 
 

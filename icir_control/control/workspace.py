@@ -51,7 +51,7 @@ _TAKE_STATE = CheckedKernel(_take_state)
 def _types() -> tuple[Any, ...]:
     """Return the types of the arguments of a compiled function: they serve every arm."""
     from icir_control.control.kernels.structs import StructType
-    from icir_control.dynamics.kernels.arguments import PlainArray
+    from icir_control.dynamics.kernels.boxing import PlainArray
 
     return PlainArray(1), StructType(MEMORY_LAYOUT), StructType(TICK_LAYOUT)
 
@@ -61,7 +61,7 @@ def _compiled(function: Callable[..., int], matrices: int = 0) -> Callable[..., 
     """Return a function of (dynamics, memory, tick), and of matrices, for every arm."""
     if JIT_DISABLED:
         return function
-    from icir_control.dynamics.kernels.arguments import PlainArray
+    from icir_control.dynamics.kernels.boxing import PlainArray
 
     return bound(function, *_types(), *[PlainArray(2)] * matrices)
 

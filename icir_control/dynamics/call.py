@@ -104,6 +104,18 @@ def check_model(model: Any) -> None:
         raise InvalidValueError('model', model, 'a Model')
 
 
+def check_out(out: Any, shape: tuple[int, ...]) -> None:
+    """Refuse what a kernel cannot write a result to.
+
+    Raises:
+        InvalidValueError: It is no contiguous, writable float64 array of that shape.
+    """
+    usable = type(out) is np.ndarray and out.dtype == np.float64 and out.flags.carray
+    if not usable or out.shape != shape:
+        expected = f'a contiguous, writable float64 array of shape {shape}'
+        raise InvalidValueError('out', out, expected)
+
+
 def _compute_carefully(kernel: CheckedKernel, model: Model, data: Data, *vectors: Any) -> None:
     check_pair(model, data)
     run_carefully(kernel, model, data.buffer, *vectors)

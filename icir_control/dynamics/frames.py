@@ -7,12 +7,13 @@ for an index or a reference that does not exist, for data of another model and f
 computed, and `UnknownNameError` for a name that does not exist.
 """
 
+from collections.abc import Callable
 from enum import IntEnum
 from typing import Any
 
 import numpy as np
 
-from icir_control.dynamics.call import NOT_TAKEN, check_pair
+from icir_control.dynamics.call import NOT_TAKEN, check_out, check_pair
 from icir_control.dynamics.data import Data
 from icir_control.dynamics.joints import FrameType
 from icir_control.dynamics.kernels import CheckedKernel
@@ -36,7 +37,6 @@ class ReferenceFrame(IntEnum):
 
 
 LOCAL = ReferenceFrame.LOCAL
-_new = object.__new__
 _jacobian, _classical = kernels.frame_jacobian, kernels.frame_classical_acceleration
 
 _JACOBIANS = (kernels.write_frame_jacobian, kernels.frame_jacobian_rate)
@@ -69,7 +69,7 @@ def frame_velocity(
     model: Model, data: Data, frame_id: int | str, reference: ReferenceFrame = LOCAL
 ) -> Motion:
     """Return the twist of a frame; twists must be computed."""
-    return Motion.trusted(_read(kernels.frame_velocity, model, data, frame_id, reference))
+    return _read(kernels.frame_velocity, model, data, frame_id, reference)
 
 
 def frame_acceleration(
@@ -80,7 +80,7 @@ def frame_acceleration(
     It is without gravity, and at ddq = 0 after `compute_all_terms`, or at the ddq that
     `forward_kinematics` was given.
     """
-    return Motion.trusted(_read(kernels.frame_acceleration, model, data, frame_id, reference))
+    return _read(kernels.frame_acceleration, model, data, frame_id, reference)
 
 
 def frame_classical_acceleration(
@@ -91,15 +91,13 @@ def frame_classical_acceleration(
     Its linear part is the spatial one plus omega x v. After `compute_all_terms` it is the drift
     dJ v of the task x_dd = J ddq + dJ v; after `forward_kinematics` with a, all of x_dd.
     """
-    # `_read`, here and in `frame_jacobian`, and `trusted` spelled out: two calls of every tick.
+    # `_read`, here and in `frame_jacobian`, spelled out: two calls of every tick.
     try:
         if data.model is model:
-            motion = _new(Motion)
-            motion._vector = _classical.call(data.buffer, frame_id, reference)
-            return motion
+            return _classical.call(data.buffer, frame_id, reference)
     except NOT_TAKEN:
         pass
-    return Motion.trusted(_read(_classical, model, data, frame_id, reference))
+    return _read(_classical, model, data, frame_id, reference)
 
 
 def frame_jacobian(
@@ -188,7 +186,7 @@ def _derivatives(
     return out.reshape(4, 6, model.nv)
 
 
-def _read(kernel: CheckedKernel, model: Model, data: Data, frame_id: Any, reference: Any) -> Array:
+def _read(kernel: CheckedKernel, model: Model, data: Data, frame_id: Any, reference: Any) -> Any:
     """Return what a kernel of (buffer, frame, reference) makes."""
     try:
         if data.model is model:
@@ -212,7 +210,7 @@ def _fill(
         pass
     frame_id = _checked(kernel, model, data, frame_id, reference)
     if kernel in _JACOBIANS:
-        _check_out(model, out)
+        check_out(out, data.jacobian_shape)
     kernel.run(data.buffer, frame_id, int(reference), out)
     return out
 
@@ -238,36 +236,21 @@ def frame_index(model: Model, frame_id: Any) -> int:
         UnknownNameError: There is no such name.
         InvalidValueError: There is no such index.
     """
-    if isinstance(frame_id, str):
-        return model.frame_id(frame_id)
-    if not isinstance(frame_id, int | np.integer) or not 0 <= frame_id < model.nframes:
-        expected = f'the name of a frame, or an index from 0 to {model.nframes - 1}'
-        raise InvalidValueError('frame_id', frame_id, expected)
-    return int(frame_id)
+    return _index('frame', frame_id, model.frame_id, model.nframes)
 
 
 def joint_index(model: Model, joint_id: Any) -> int:
-    """Return the index of a joint that is given by name or index.
-
-    Raises:
-        UnknownNameError: There is no such name.
-        InvalidValueError: There is no such index.
-    """
-    if isinstance(joint_id, str):
-        return model.joint_id(joint_id)
-    try:
-        return range(model.njoints).index(joint_id)
-    except ValueError:
-        expected = f'the name of a joint, or an index from 0 to {model.njoints - 1}'
-        raise InvalidValueError('joint_id', joint_id, expected) from None
+    """Return the index of a joint that is given by name or index; errors as `frame_index`."""
+    return _index('joint', joint_id, model.joint_id, model.njoints)
 
 
-def _check_out(model: Model, out: Any) -> None:
-    """Refuse what a Jacobian cannot be written to."""
-    usable = type(out) is np.ndarray and out.dtype == np.float64 and out.flags.carray
-    if not usable or out.shape != (6, model.nv):
-        expected = f'a contiguous, writable float64 array of shape {(6, model.nv)}'
-        raise InvalidValueError('out', out, expected)
+def _index(kind: str, given: Any, by_name: Callable[[str], int], count: int) -> int:
+    if isinstance(given, str):
+        return by_name(given)
+    if not isinstance(given, int | np.integer) or not 0 <= given < count:
+        expected = f'the name of a {kind}, or an index from 0 to {count - 1}'
+        raise InvalidValueError(f'{kind}_id', given, expected)
+    return int(given)
 
 
 def named_frame(model: Model, name: str) -> int:

@@ -1,84 +1,36 @@
 """The model, which never changes: a tree of joints with bodies and frames on them."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from icir_control.dynamics.buffer import build_buffer, coupling
 from icir_control.dynamics.data import Data
-from icir_control.dynamics.joints import Frame, FrameType, Joint
+from icir_control.dynamics.joints import Frame, FrameType, numbered
+from icir_control.dynamics.mechanism import Mechanism
 from icir_control.dynamics.model_file import read_model, write_model
-from icir_control.errors import InvalidValueError, UnknownNameError
-from icir_control.spatial import SE3, Inertia
-from icir_control.spatial.arrays import Array, Value, freeze
+from icir_control.errors import InvalidValueError
+from icir_control.spatial import SE3
+from icir_control.spatial.arrays import Array, freeze
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Model(Value):
+class Model(Mechanism):
     """A tree of joints with bodies and frames on them; made by `load_urdf` or `ModelBuilder`.
 
-    Joint 0, `universe`, is the world and never moves; joint i carries `inertias[i]`, which holds
-    the links on it, also those behind fixed joints. A parent comes before its children. A joint
-    that mimics another has no place in q and v, and the limits of the other one are its, too.
-
-    Attributes:
-        name: The robot's name.
-        joints: All joints, the universe first.
-        inertias: What each joint carries, in the joint's frame.
-        frames: All frames, the world's first.
-        gravity: The gravity field in world axes (3,) [m/s^2], read-only.
+    See `Mechanism` for its parts, its sizes, and how joints and frames are found by their names.
     """
-
-    name: str
-    joints: tuple[Joint, ...]
-    inertias: tuple[Inertia, ...]
-    frames: tuple[Frame, ...]
-    gravity: Array
-
-    def __repr__(self) -> str:
-        sizes = f'nq={self.nq}, nv={self.nv}, njoints={self.njoints}, nframes={self.nframes}'
-        return f'Model({self.name!r}, {sizes})'
-
-    @cached_property
-    def nq(self) -> int:
-        """Length of a configuration q."""
-        return sum(joint.nq for joint in self.joints)
-
-    @cached_property
-    def nv(self) -> int:
-        """Length of a velocity v: the degrees of freedom."""
-        return sum(joint.nv for joint in self.joints)
 
     @cached_property
     def na(self) -> int:
         """How many degrees of freedom have a motor."""
         return sum(joint.nv for joint in self.joints if joint.actuated)
 
-    @property
-    def njoints(self) -> int:
-        """How many joints there are, the universe included."""
-        return len(self.joints)
-
-    @property
-    def nframes(self) -> int:
-        """How many frames there are, the world's included."""
-        return len(self.frames)
-
     @cached_property
     def joint_names(self) -> tuple[str, ...]:
         """Names of the moving joints, in the order of v, but of those that mimic others."""
         return tuple(joint.name for joint in self.joints[1:] if joint.mimic is None)
-
-    @cached_property
-    def coupling(self) -> Array:
-        """G (n, nv), read-only: the rates of all n degrees of freedom of all joints are G v.
-
-        Those of mimic joints included, in the order of `joints`; without any the identity.
-        """
-        return freeze(coupling(self.joints))
 
     @cached_property
     def joint_placements(self) -> tuple[SE3, ...]:
@@ -123,71 +75,6 @@ class Model(Value):
     def joint_friction(self) -> Array:
         """Coulomb friction (nv,) [N m or N], no part of nle, `rnea` or `aba`; read-only."""
         return freeze(np.concatenate([joint.friction for joint in self.joints]))
-
-    @cached_property
-    def buffer(self) -> Array:
-        """A `Data`'s buffer before anything is computed; not to be written to."""
-        return build_buffer(self.joints, self.inertias, self.frames, self.gravity)
-
-    @cached_property
-    def _joint_ids(self) -> dict[str, int]:
-        return {joint.name: i for i, joint in enumerate(self.joints)}
-
-    @cached_property
-    def frame_of_joint(self) -> tuple[int, ...]:
-        """Index of each joint's own frame; that of the universe is frame 0."""
-        found = {0: 0}
-        for i, frame in enumerate(self.frames):
-            if frame.type is FrameType.JOINT:
-                found[frame.parent] = i
-        return tuple(found[i] for i in range(self.njoints))
-
-    @cached_property
-    def _frame_ids(self) -> dict[str, list[int]]:
-        ids: dict[str, list[int]] = {}
-        for i, frame in enumerate(self.frames):
-            ids.setdefault(frame.name, []).append(i)
-        return ids
-
-    def joint_id(self, name: str) -> int:
-        """Return the index of a joint.
-
-        Raises:
-            UnknownNameError: No joint has this name.
-        """
-        try:
-            return self._joint_ids[name]
-        except (KeyError, TypeError):
-            raise UnknownNameError('joint', name, self._joint_ids) from None
-
-    def frame_id(self, name: str, type: FrameType | None = None) -> int:
-        """Return the index of a frame.
-
-        Args:
-            name: Its name.
-            type: Its type; needed only where frames of one name lie in different places. In URDF
-                a joint's frame and that of its link coincide, whatever their names.
-
-        Raises:
-            UnknownNameError: No frame has this name (and type).
-            InvalidValueError: The name alone does not tell which frame is meant.
-        """
-        try:
-            found = self._frame_ids[name]
-        except (KeyError, TypeError):
-            raise UnknownNameError('frame', name, self._frame_ids) from None
-        if type is not None:
-            found = [i for i in found if self.frames[i].type is type]
-            if not found:
-                names = [frame.name for frame in self.frames if frame.type is type]
-                raise UnknownNameError(f'frame of type {type.name}', name, names)
-        first = self.frames[found[0]]
-        for i in found[1:]:
-            other = self.frames[i]
-            if other.parent != first.parent or other.placement != first.placement:
-                types = ', '.join(self.frames[j].type.name for j in found)
-                raise InvalidValueError('name', name, f'a type beside it, one of {types}')
-        return found[0]
 
     def with_frame(self, name: str, parent: str, placement: SE3) -> 'Model':
         """Return a model with one more frame, of type OP_FRAME; this one stays as it is.
@@ -249,3 +136,60 @@ class Model(Value):
             UnknownNameError: There is no such frame.
         """
         return Data(self, watch)
+
+
+def append_model(model: Model, other: Model, frame: str, placement: SE3 | None = None) -> Model:
+    """Return a model with another one, such as a gripper, fixed to one of its frames.
+
+    Joints and frames of the other follow those of the first; what is fixed to its world moves
+    with the frame then. Name and gravity are those of the first.
+
+    Args:
+        model: The model that carries.
+        other: The model that is carried.
+        frame: Name of a frame of the first.
+        placement: From the other's world to that frame; None where they coincide.
+
+    Raises:
+        UnknownNameError: There is no such frame.
+        InvalidValueError: The models share names of joints, or of frames of one type, or the
+            placement is no `SE3`.
+    """
+    for name, one in (('model', model), ('other', other)):
+        if not isinstance(one, Model):
+            raise InvalidValueError(name, one, 'a Model')
+    if placement is not None and not isinstance(placement, SE3):
+        raise InvalidValueError('placement', placement, 'an SE3')
+    taken = {(one.type, one.name) for one in model.frames}
+    shared = [one.name for one in other.frames[1:] if (one.type, one.name) in taken]
+    if shared:
+        raise InvalidValueError('other', other, f'other names than {", ".join(shared)}')
+    base = model.frames[model.frame_id(frame)]
+    place = base.placement if placement is None else base.placement @ placement
+    shift = model.njoints - 1
+    joints = [
+        replace(
+            joint,
+            parent=joint.parent + shift if joint.parent else base.parent,
+            placement=joint.placement if joint.parent else place @ joint.placement,
+            mimic=joint.mimic and replace(joint.mimic, leader=joint.mimic.leader + shift),
+        )
+        for joint in other.joints[1:]
+    ]
+    frames = [
+        replace(
+            one,
+            parent=one.parent + shift if one.parent else base.parent,
+            placement=one.placement if one.parent else place @ one.placement,
+        )
+        for one in other.frames[1:]
+    ]
+    inertias = [*model.inertias, *other.inertias[1:]]
+    inertias[base.parent] += place.act(other.inertias[0])
+    return Model(
+        model.name,
+        numbered((*model.joints, *joints)),
+        tuple(inertias),
+        (*model.frames, *frames),
+        model.gravity,
+    )

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from icir_control.dynamics.joints import Frame, FrameType, Joint, JointKind, Mimic, numbered
+from icir_control.dynamics.mechanism import Mechanism
 from icir_control.errors import IcirError, ModelError
 from icir_control.spatial import SE3, Inertia
 from icir_control.spatial.arrays import Array, checked, freeze
@@ -16,7 +17,7 @@ FORMAT = 'icir_control model 1'
 _NUMBERS = ('lower', 'upper', 'velocity', 'effort', 'damping', 'friction')
 
 
-def write_model(model: Any, path: str | Path) -> None:
+def write_model(model: Mechanism, path: str | Path) -> None:
     """Write a model; infinite limits are null. See `Model.save`."""
     content = {
         'format': FORMAT,

@@ -1,12 +1,13 @@
 """Trajectories: pure functions of time that give position, velocity and acceleration."""
 
-from icir_control.trajectory.splines import smooth_velocities, spline
 from icir_control.trajectory.trajectories import (
     PROFILES,
     JointTrajectory,
     SE3Trajectory,
     cubic,
     quintic,
+    smooth_velocities,
+    spline,
     stop,
 )
 

@@ -292,6 +292,12 @@ def _bias(rows: np.ndarray, a: int, b: int, out: np.ndarray, k: int) -> float:
     return vec.dot(n, drift) + 2.0 * vec.dot(rate, u) - d * vec.dot(rate, rate)
 
 
+@inlined
+def _bodies(table: np.ndarray, pairs: np.ndarray, k: int) -> tuple[int, int]:
+    """Return the rows that carry the two shapes of a pair."""
+    return int(table[int(pairs[k, 0]), at.ROW]), int(table[int(pairs[k, 1]), at.ROW])
+
+
 @CheckedKernel
 def jacobian(
     buffer: np.ndarray, table: np.ndarray, pairs: np.ndarray, found: np.ndarray, out: np.ndarray
@@ -299,8 +305,7 @@ def jacobian(
     """After `distances`: write their gradients, (npairs, nv)."""
     rows = buffer_at.rows_of(buffer)
     for k in range(pairs.shape[0]):
-        a = int(table[int(pairs[k, 0]), at.ROW])
-        b = int(table[int(pairs[k, 1]), at.ROW])
+        a, b = _bodies(table, pairs, k)
         p_a, p_b = vec.load(found, k, at.WITNESS_A), vec.load(found, k, at.WITNESS_B)
         write_row(rows, a, b, p_a, p_b, vec.load(found, k, at.NORMAL), out[k])
     return 0
@@ -313,8 +318,7 @@ def bias(
     """After `distances`: write their second derivatives at ddq = 0, (npairs,)."""
     rows = buffer_at.rows_of(buffer)
     for k in range(pairs.shape[0]):
-        a = int(table[int(pairs[k, 0]), at.ROW])
-        b = int(table[int(pairs[k, 1]), at.ROW])
+        a, b = _bodies(table, pairs, k)
         out[k] = _bias(rows, a, b, found, k)
         if isnan(out[k]):
             return 1
@@ -336,8 +340,7 @@ def tangents(
     """
     rows = buffer_at.rows_of(buffer)
     for k in range(pairs.shape[0]):
-        a = int(table[int(pairs[k, 0]), at.ROW])
-        b = int(table[int(pairs[k, 1]), at.ROW])
+        a, b = _bodies(table, pairs, k)
         n = vec.load(found, k, at.NORMAL)
         p_a, p_b = vec.load(found, k, at.WITNESS_A), vec.load(found, k, at.WITNESS_B)
         # One point for both, so that what moves both bodies moves it alike.

@@ -1,7 +1,7 @@
 """Kernels that Python calls: they check types, lengths and values themselves.
 
 To find out the types of its arguments, numba's own wrapper takes 0.1 us for two arrays, as long as
-placing the bodies of an arm. Here they are known, and checked as they are read; see `arguments`.
+placing the bodies of an arm. Here they are known, and checked as they are read; see `boxing`.
 
 A checked kernel returns 0, or a number above 0 when an argument is wrong: where a quaternion is
 not of unit length, the place of its configuration behind the buffer. It asks for one vector after
@@ -16,6 +16,24 @@ import numpy as np
 
 from icir_control.compiled import JIT_DISABLED, cached, inlined
 from icir_control.dynamics.kernels import layout as at
+from icir_control.dynamics.kernels.vector import Vector
+from icir_control.spatial import Motion
+
+if JIT_DISABLED:
+
+    def fresh_matrix(height: int, width: int) -> np.ndarray:
+        """Return an array (height, width) that is the caller's alone."""
+        return np.empty((height, width))
+
+    def new_motion(linear: Vector, angular: Vector) -> Motion:
+        """Return a `Motion` of two vectors."""
+        return Motion.trusted(np.array((*linear, *angular)))
+
+else:
+    from icir_control.dynamics.kernels import boxing
+
+    fresh_matrix = boxing.fresh_matrix  # type: ignore[assignment]
+    new_motion = boxing.new_motion  # type: ignore[assignment]
 
 LARGEST = 1e100
 """The sum of the magnitudes of a vector is below: squares of larger numbers are infinite."""
@@ -24,7 +42,7 @@ LARGEST = 1e100
 class CheckedKernel:
     """A kernel that Python calls, of float64 arrays and integers.
 
-    It returns an integer or an array that it makes; see `results`.
+    It returns an integer, or what `fresh_matrix` or `new_motion` made.
 
     It keeps the interpreter's lock, since giving it away and back costs as much as the dynamics
     of an arm.
@@ -71,7 +89,7 @@ def _dimensions(argument: Any) -> int | None:
 
 def _compiled(function: Any, dimensions: tuple[int | None, ...]) -> Callable[..., Any]:
     # Not imported without the compiler.
-    from icir_control.dynamics.kernels.arguments import Index, PlainArray
+    from icir_control.dynamics.kernels.boxing import Index, PlainArray
 
     return function.compile(tuple(Index() if n is None else PlainArray(n) for n in dimensions))
 

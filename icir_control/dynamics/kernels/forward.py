@@ -15,6 +15,7 @@ from icir_control.dynamics.kernels import layout as at
 from icir_control.dynamics.kernels import spatial as sp
 from icir_control.dynamics.kernels import vector as vec
 from icir_control.dynamics.kernels.checked import CheckedKernel, is_configuration, is_velocity
+from icir_control.dynamics.kernels.mimic import take_mimics, turn_mimics
 from icir_control.dynamics.kernels.vector import Matrix, Vector
 
 LARGEST_ANGLE = 1e6
@@ -80,27 +81,16 @@ def take_coordinates(buffer: np.ndarray, q: np.ndarray) -> np.ndarray:
         values[i] = q[i]
         largest = max(largest, abs(q[i]))
     if buffer[at.H_MIMICS] != 0.0:
-        largest = max(largest, _take_mimics(buffer, values))
+        largest = max(largest, take_mimics(buffer, values))
     cos_sin(values, coordinates)
     if largest > LARGEST_ANGLE:
         for i in range(values.size):
             coordinates[at.COS, i], coordinates[at.SIN, i] = cos(values[i]), sin(values[i])
+    if buffer[at.H_MIMICS] != 0.0:
+        turn_mimics(buffer, coordinates)
     if buffer[at.H_HAS_QUATERNIONS] != 0.0:
         _take_quaternions(at.rows_of(buffer), values)
     return coordinates
-
-
-@kernel
-def _take_mimics(buffer: np.ndarray, values: np.ndarray) -> float:
-    """Write the values of joints that mimic others, behind q; return the largest magnitude."""
-    mimics = at.matrix_of(buffer, at.H_MIMIC_TABLE, int(buffer[at.H_MIMICS]), at.C_STRIDE)
-    largest = 0.0
-    for i in range(mimics.shape[0]):
-        value = mimics[i, at.C_MULTIPLIER] * values[at.integer(mimics, i, at.C_FROM)]
-        value += mimics[i, at.C_OFFSET]
-        values[at.integer(mimics, i, at.C_TO)] = value
-        largest = max(largest, abs(value))
-    return largest
 
 
 @inlined

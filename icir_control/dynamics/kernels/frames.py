@@ -13,10 +13,10 @@ from icir_control.compiled import inlined, kernel
 from icir_control.dynamics.kernels import layout as at
 from icir_control.dynamics.kernels import spatial as sp
 from icir_control.dynamics.kernels import vector as vec
-from icir_control.dynamics.kernels.checked import CheckedKernel
+from icir_control.dynamics.kernels.checked import CheckedKernel, fresh_matrix, new_motion
 from icir_control.dynamics.kernels.forward import place_all
-from icir_control.dynamics.kernels.results import fresh_matrix, fresh_vector, frozen
 from icir_control.dynamics.kernels.vector import Matrix, Vector
+from icir_control.spatial import Motion
 
 LOCAL, WORLD, LOCAL_WORLD_ALIGNED = range(3)
 
@@ -207,48 +207,48 @@ def frame_pose(
 
 
 @inlined
-def _as_array(motion: sp.Spatial) -> np.ndarray:
-    """Return a motion as a new read-only array (6,)."""
+def _place_known(
+    buffer: np.ndarray, frame: int, reference: int
+) -> tuple[np.ndarray, int, Matrix, Vector]:
+    """Do what `_place_axes` does, if there are such a frame and reference."""
+    if not _is_known(buffer, frame, reference):
+        raise TypeError('no such frame')
+    return _place_axes(buffer, frame, reference)
+
+
+@inlined
+def _checked_motion(motion: sp.Spatial) -> Motion:
+    """Return what a kernel gives to Python."""
     if isnan(motion[0][0]):
         raise TypeError('never computed')
-    out = fresh_vector(6)
-    _write_motion(motion, out)
-    return frozen(out)
+    return new_motion(motion[0], motion[1])
 
 
 @CheckedKernel
-def frame_velocity(buffer: np.ndarray, frame: int, reference: int) -> np.ndarray:
-    """Return a frame's twist (6,), read-only."""
-    if not _is_known(buffer, frame, reference):
-        raise TypeError('no such frame')
-    rows, row, R, p = _place_axes(buffer, frame, reference)
-    return _as_array(_motion_at(rows, row, at.TWIST, R, p))
+def frame_velocity(buffer: np.ndarray, frame: int, reference: int) -> Motion:
+    """Return a frame's twist."""
+    rows, row, R, p = _place_known(buffer, frame, reference)
+    return _checked_motion(_motion_at(rows, row, at.TWIST, R, p))
 
 
 @CheckedKernel
-def frame_acceleration(buffer: np.ndarray, frame: int, reference: int) -> np.ndarray:
-    """Return a frame's spatial acceleration (6,), read-only."""
-    if not _is_known(buffer, frame, reference):
-        raise TypeError('no such frame')
-    rows, row, R, p = _place_axes(buffer, frame, reference)
-    return _as_array(_motion_at(rows, row, at.ACCELERATION, R, p))
+def frame_acceleration(buffer: np.ndarray, frame: int, reference: int) -> Motion:
+    """Return a frame's spatial acceleration."""
+    rows, row, R, p = _place_known(buffer, frame, reference)
+    return _checked_motion(_motion_at(rows, row, at.ACCELERATION, R, p))
 
 
 @CheckedKernel
-def frame_classical_acceleration(buffer: np.ndarray, frame: int, reference: int) -> np.ndarray:
-    """Return a frame's classical acceleration (6,), read-only."""
-    if not _is_known(buffer, frame, reference):
-        raise TypeError('no such frame')
-    rows, row, R, p = _place_axes(buffer, frame, reference)
-    return _as_array(_classical(rows, row, R, p))
+def frame_classical_acceleration(buffer: np.ndarray, frame: int, reference: int) -> Motion:
+    """Return a frame's classical acceleration."""
+    rows, row, R, p = _place_known(buffer, frame, reference)
+    return _checked_motion(_classical(rows, row, R, p))
 
 
 @CheckedKernel
 def frame_jacobian(buffer: np.ndarray, frame: int, reference: int) -> np.ndarray:
     """Return a frame's Jacobian (6, nv)."""
-    if not _is_known(buffer, frame, reference):
-        raise TypeError('no such frame')
-    rows, row, R, p = _place_axes(buffer, frame, reference)
+    rows, row, R, p = _place_known(buffer, frame, reference)
     if isnan(rows[row, at.POSITION]):
         raise TypeError('never computed')
     out = fresh_matrix(6, int(buffer[at.H_NV]))

@@ -126,7 +126,9 @@ STRIDE = 112
 C_FROM, C_TO = range(2)
 """Whole numbers: from which place in the block at H_COORDINATES its value comes, and its own."""
 C_MULTIPLIER, C_OFFSET = 2, 3
-C_STRIDE = 4
+C_ROUNDING = 4
+"""What rounding took from its value; written."""
+C_STRIDE = 5
 
 # -- coordinates of all joints ------------------------------------------------------------------
 COS, SIN, VALUE = range(3)
