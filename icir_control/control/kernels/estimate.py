@@ -63,7 +63,7 @@ FRICTION_NOISE = 10.0
 QUIET = 1e-8
 """[rad^2/s^2 or m^2/s^2] Variance of a velocity without noise."""
 
-FAST_CHANGE = 0.05**2
+FAST_CHANGE = 0.02**2
 """Of an acceleration in a period, squared, as a share of itself: from it on it shows inertia."""
 
 NOISY_CHANGE = 600.0
@@ -72,8 +72,8 @@ NOISY_CHANGE = 600.0
 ASKED_CHANGE = 3.0**2
 """The same by what the law asked for: beyond it something else has accelerated the joint."""
 
-INERTIA_MEMORY = 0.99
-"""Share of what was seen of an inertia that is left by each further change."""
+INERTIA_TIME = 1.0
+"""[s] In which 63 % of what was seen of an inertia is forgotten: an arm may take a load."""
 
 INERTIA_RESIDUAL_SHARE = 0.2
 """Of what one change leaves unexplained, in its mean."""
@@ -241,13 +241,15 @@ def _lacking_inertia(memory: Struct, unexplained: float, v: np.ndarray, h: float
     """Return the greatest inertia of joint i that the model may lack, as far as its motion shows.
 
     An inertia J beyond the model leaves d = d_0 - J a unexplained. Changes from one period to the
-    next give J by recursive least squares, and its variance by what they leave. They count where
-    the acceleration a changes fast, since a disturbance d_0 that changes as fast would pass for
-    an inertia; beyond the noise of the velocity, which is in d and a alike and would pass for none
-    that is lacking; and as far as the law asked for it, since a push changes a and d_0 together.
+    next give J by least squares that forget (`INERTIA_TIME`). They count where the acceleration a
+    changes fast, since a disturbance d_0 that changes as fast would pass for an inertia; beyond
+    the noise of the velocity, which is in d and a alike and would pass for none that is lacking;
+    and as far as the law asked for it, since a push changes a and d_0 together. What they leave,
+    over a, is the deviation of J: inertia that couples the joints, friction or delay do not
+    average out.
 
     Returns:
-        J and twice its deviation, or what is declared where that is less; above 0.
+        J, its deviation and twice that by d_0, or what is declared where that is less; above 0.
     """
     before, change = memory.velocity_change[i], v[i] - memory.measured_v[i]
     asked = memory.acceleration[i] - memory.acceleration_before[i]
@@ -257,16 +259,17 @@ def _lacking_inertia(memory: Struct, unexplained: float, v: np.ndarray, h: float
     information, residual = memory.inertia_information, memory.inertia_residual
     size, noise = a_change * a_change, max(memory.velocity_noise[i], 0.0) / (h * h)
     least = FAST_CHANGE * (change * change + before * before) / (h * h) + NOISY_CHANGE * noise
+    information[i] *= max(1.0 - h / INERTIA_TIME, 0.0)
     if memory.ticks * h > NOISE_TIME and least + 1e-8 < size < ASKED_CHANGE * asked * asked:
-        information[i] = INERTIA_MEMORY * information[i] + size
+        information[i] += size
         error = d_change + memory.extra_inertia[i] * a_change
         memory.extra_inertia[i] -= error * a_change / information[i]
         left = d_change + memory.extra_inertia[i] * a_change
-        residual[i] += INERTIA_RESIDUAL_SHARE * (left * left - residual[i])
+        residual[i] += INERTIA_RESIDUAL_SHARE * (left * left / size - residual[i])
     drift = DISTURBANCE_RATE * memory.effort_limit[i] * h
-    variance = (residual[i] + drift * drift) / (information[i] + 1e-30)
-    possible = memory.extra_inertia[i] + 2.0 * np.sqrt(variance)
-    return max(min(possible, memory.uncertain_inertia[i]), 1e-9)
+    shown = memory.extra_inertia[i]
+    possible = shown + np.sqrt(residual[i] + 4.0 * drift * drift / (information[i] + 1e-30))
+    return max(min(possible, max(shown, memory.uncertain_inertia[i])), 1e-9)
 
 
 @part
