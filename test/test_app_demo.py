@@ -52,7 +52,7 @@ PROMISED = {
             (f'down_{steps}_ratio', (0.0, 1.0)),
         )
     },
-    'observer_home': {f'{plant}_ratio': (1.5, None) for plant in PLANTS},
+    'observer_home': {f'{plant}_ratio': (3.0, None) for plant in PLANTS},
     'observer_noise': {f'{plant}_ratio': (1.4, None) for plant in PLANTS},
     'observer_down': {f'{plant}_ratio': (3.0, None) for plant in PLANTS},
     'beside_a_pid': {
@@ -105,8 +105,13 @@ PROMISED = {
     'seven_joints': {'tool_m': (0.0, 1e-6), 'elbow_rad': (np.radians(20.0), None)},
     'other_plants_home': {
         **NO_WORSE,
+        **{name: (0.0, 0.2) for name in ('heavier', 'lighter')},
+        'payload_at_5_cm': (0.0, 0.2),
+        'payload_at_10_cm': (0.0, 0.25),
+        'damping': (0.0, 0.4),
+        'friction': (0.0, 0.4),
         'noise': (0.0, 1.1),
-        'median': (0.0, 0.75),
+        'median': (0.0, 0.5),
     },
     'other_plants_down': {
         **NO_WORSE,

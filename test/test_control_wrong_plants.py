@@ -11,6 +11,7 @@ from icir_control.app.measurement import TimeSeries
 from icir_control.app.promises.path import joint_motion_error
 from icir_control.app.promises.plants import (
     DEVIATIONS,
+    HOME_BOUNDS,
     TOO_FAST,
     Outcome,
     combinations,
@@ -25,8 +26,6 @@ from icir_control.simulation import Plant
 from icir_control.spatial import SE3
 
 NOISE = DEVIATIONS['noise']
-# Noise looks like a disturbance to the observer.
-WORSE = {'noise': 1.1}
 # The tool is measured as coarsely by both; which is nearer to the line is chance.
 WORSE_AT_TOOL = {'noise': 1.1, 'encoders': 1.1}
 FINER = ('rk4', 'five_substeps', 'implicitfast')
@@ -38,12 +37,12 @@ OFTEN = ('heavier', 'friction', 'rotors_0.05', 'delay_2', 'encoders', *FINER)
     'name',
     [
         *QUICK,
-        *WORSE,
+        'noise',
         *(pytest.param(name, marks=pytest.mark.slow) for name in OFTEN if name not in QUICK),
     ],
 )
 def test_home_is_no_worse_than_the_textbooks(name):
-    assert_no_worse('home', Plant(**DEVIATIONS[name]), WORSE.get(name, 1.0))
+    assert_no_worse('home', Plant(**DEVIATIONS[name]), HOME_BOUNDS.get(name, 1.0))
 
 
 @pytest.mark.parametrize(
@@ -64,14 +63,14 @@ def test_down_is_no_worse_than_the_textbooks(name):
 @pytest.mark.long
 @pytest.mark.parametrize('name', DEVIATIONS)
 def test_both_motions_are_no_worse_than_the_textbooks(name):
-    assert_no_worse('home', Plant(**DEVIATIONS[name]), WORSE.get(name, 1.0))
+    assert_no_worse('home', Plant(**DEVIATIONS[name]), HOME_BOUNDS.get(name, 1.0))
     assert_no_worse('down', Plant(**DEVIATIONS[name]), WORSE_AT_TOOL.get(name, 1.0))
 
 
 @pytest.mark.long
 @pytest.mark.parametrize('plant', [*combinations(51)], ids=str)
 def test_home_is_no_worse_on_plants_with_several_deviations(plant):
-    assert_no_worse('home', plant, WORSE['noise'] if plant.position_noise else 1.0)
+    assert_no_worse('home', plant, HOME_BOUNDS['noise'] if plant.position_noise else 1.0)
 
 
 def assert_no_worse(mode: str, plant: Plant, most: float = 1.0) -> None:
@@ -166,6 +165,18 @@ def test_observer_is_stable_for_inertia_that_the_model_lacks(rotor, mass, place)
     assert error <= max(textbook('home', plant).error, 1e-12)
     swings = [np.abs(loop.run(1000)['velocity'][-300:]).max() for _ in range(3)]
     assert swings[2] < max(0.8 * swings[0], 1e-3)
+
+
+def test_inertia_that_joints_gain_after_they_have_shown_none_is_noticed():
+    """Anchor: braked at 1.4 times the speed limits where nothing that was seen is forgotten."""
+    loop = ClosedLoop()
+    loop.go('hold', 0.3)
+    loop.go('home', 2.5)
+    loop.go('ready', 2.5)
+    loop.world.model.dof_armature[:] = 0.05
+    for mode, goal in (('home', HOME), ('ready', READY), ('home', HOME)):
+        assert joint_motion_error(loop, mode, 2.5, goal) < 0.02
+    assert np.abs(loop.log['velocity'] / loop.model.velocity_limit).max() < 1.1
 
 
 def test_an_observer_that_trusts_its_model_swings_on_light_joints():

@@ -182,15 +182,19 @@ class ControllerConfig:
 
     @property
     def observer_rate(self) -> FloatArray:
-        """(nv,) greatest gain of the observer by the inertia of a joint [1/(s kg m^2), 1/(s kg)].
+        """(nv,) 2 w, and of that `COUPLED_SHARE`, with w^2 the stiffness of a joint [1/s].
 
-        2 w / (rho - 1) with w^2 the stiffness and (rho - 1) m the inertia beyond the model, and
-        of that `COUPLED_SHARE`.
+        By the share of a joint's inertia that the model lacks, rho - 1, it is the greatest gain
+        of the observer.
         """
+        return COUPLED_SHARE * 2.0 * np.sqrt(self.joint_gains[0])
+
+    @property
+    def uncertain_inertia(self) -> FloatArray:
+        """(nv,) that a joint may have beyond the model [kg m^2 or kg]."""
         observer = self.values.observer
         beyond = observer.uncertain_inertia + observer.uncertain_mass * PAYLOAD_RADIUS**2
-        extra = np.where(self.arm.translates, observer.uncertain_mass, beyond)
-        return COUPLED_SHARE * 2.0 * np.sqrt(self.joint_gains[0]) / np.maximum(extra, 1e-9)
+        return np.maximum(np.where(self.arm.translates, observer.uncertain_mass, beyond), 1e-9)
 
     @property
     def position_margin(self) -> FloatArray:

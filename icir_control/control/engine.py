@@ -138,6 +138,9 @@ class Engine:
         memory.residual[:] = memory.residual_mean[:] = 0.0
         memory.residual_spread[:] = memory.residual_error[:] = 0.0
         memory.observer_trust[:] = 1.0
+        memory.extra_inertia[:] = memory.inertia_information[:] = 0.0
+        memory.inertia_residual[:] = memory.unexplained[:] = 0.0
+        memory.acceleration_before[:] = 0.0
         memory.position_count[:] = 1.0  # as coarse as can be, until it is seen to change
         integration = self.config.values.integration
         memory.euler_share = 0.0 if integration == 'sampled' else 1.0

@@ -94,6 +94,7 @@ class RunningLaw:
         memory.delay = values.predictor.delay_steps
         memory.observer_gain = values.observer.gain
         memory.observer_rate[:] = config.observer_rate
+        memory.uncertain_inertia[:] = config.uncertain_inertia
         memory.torque_rate_limit[:] = config.torque_rate_limit
         memory.speed_scale = values.speed_scale
         memory.position_margin[:] = config.position_margin

@@ -54,7 +54,7 @@ def promises(amount: Amount) -> dict[str, Measure]:
         'exact model': accuracy.exact_model,
         'finer plants': accuracy.finer_plants,
         'late torque': accuracy.delayed,
-        'observer home': partial(accuracy.observer, 'home', 1.5),
+        'observer home': partial(accuracy.observer, 'home', 3.0),
         'observer noise': partial(accuracy.observer, 'home', 1.4, accuracy.NOISE),
         'observer down': partial(accuracy.observer, 'down', 3.0),
         'beside a pid': accuracy.beside_integral_action,

@@ -60,7 +60,16 @@ _ALTERNATIVES = (
 """A combination takes one of each; nothing stands for none."""
 
 
-HOME_BOUNDS: Final = {'noise': 1.1, 'median': 0.75}
+HOME_BOUNDS: Final = {
+    'heavier': 0.2,
+    'lighter': 0.2,
+    'damping': 0.4,
+    'friction': 0.4,
+    'payload_at_5_cm': 0.2,
+    'payload_at_10_cm': 0.25,
+    'noise': 1.1,
+    'median': 0.5,
+}
 """Of the ratios for `home`, where they are not 1.
 
 In the noise both begin where they measure the arm.

@@ -54,6 +54,24 @@ FRICTION_NOISE = 10.0
 QUIET = 1e-8
 """[rad^2/s^2 or m^2/s^2] Variance of a velocity without noise."""
 
+FAST_CHANGE = 0.02**2
+"""Of an acceleration in a period, squared, as a share of itself: from it on it shows inertia."""
+
+NOISY_CHANGE = 600.0
+"""The same by the variance of the velocity, over h^2: 100 times that of a second difference."""
+
+ASKED_CHANGE = 3.0**2
+"""The same by what the law asked for: beyond it something else has accelerated the joint."""
+
+INERTIA_TIME = 1.0
+"""[s] In which 63 % of what was seen of an inertia is forgotten: an arm may take a load."""
+
+INERTIA_RESIDUAL_SHARE = 0.2
+"""Of what one change leaves unexplained, in its mean."""
+
+DISTURBANCE_RATE = 0.1
+"""[1/s] Share of the effort limit by which a disturbance changes, and may show as inertia."""
+
 INERTIA_TICKS = 8
 """After so many the inertia that the joints show is found again; it changes slowly."""
 
@@ -74,10 +92,11 @@ def observe(memory: Struct, tick: Struct) -> None:
     of rho times its modelled inertia m under kp = w^2, kd = 2 w then has the characteristic
     polynomial rho s^3 + (K + 2 w) s^2 + (2 w K + w^2) s + w^2 K. By Routh's criterion it is stable
     for every K while rho < 9, and for K < 2 w / (rho - 5) at the least. The gain of each joint is
-    therefore at most 2 w / (rho - 1) with the greatest rho that is declared: `observer_rate` times
-    m, the inertia 1 / (M^-1)_ii that the joint shows while the others are free. Where the velocity
-    is noisy, d is so by sigma_v / h, and r by sigma_v sqrt(K / h). Where an estimate oscillates
-    all the same, its gain is halved at every swing, and comes back slowly.
+    therefore at most 2 w / (rho - 1), `observer_rate` by the share that the lacking inertia has
+    of m, 1 / (M^-1)_ii, which the joint shows while the others are free. Lacking is what is
+    declared, or what the motion leaves possible of it (`_lacking_inertia`). Where the velocity is
+    noisy, d is so by sigma_v / h, and r by sigma_v sqrt(K / h). Where an estimate oscillates all
+    the same, its gain is halved at every swing, and comes back slowly.
 
     A law that tracks cancels r. One that yields goes back to the estimate at the last time the
     arm was held at rest, which is weight: friction and damping, seen in motion, would push an arm
@@ -109,10 +128,11 @@ def observe(memory: Struct, tick: Struct) -> None:
         _turn_friction(memory, tick, i)
         if memory.observing and gain > 0.0:
             unexplained = _unexplained(memory, v, h, i)
+            lacking = _lacking_inertia(memory, unexplained, v, h, i)
             touch = max(touch, contact_share(memory, tick, unexplained, i))
         if memory.observing and gain > 0.0 and memory.contact == FREE:
             # What is not cancelled is no part of the loop.
-            stable = min(gain, rate[i] * shown[i]) if memory.tracks else gain
+            stable = min(gain, rate[i] * shown[i] / lacking) if memory.tracks else gain
             quiet = h * ESTIMATE_NOISE**2 / (max(memory.velocity_noise[i], 0.0) + 1e-30)
             share = min(trust[i] * min(stable, quiet) * h, 1.0)
             change = share * (unexplained - r[i])
@@ -186,6 +206,42 @@ def _back_off(memory: Struct, i: int, h: float, mean_share: float) -> bool:
             trust[i] *= 0.5
         side[i] = now
     return swings
+
+
+@part
+def _lacking_inertia(memory: Struct, unexplained: float, v: np.ndarray, h: float, i: int) -> float:
+    """Return the greatest inertia of joint i that the model may lack, as far as its motion shows.
+
+    An inertia J beyond the model leaves d = d_0 - J a unexplained. Changes from one period to the
+    next give J by least squares that forget (`INERTIA_TIME`). They count where the acceleration a
+    changes fast, since a disturbance d_0 that changes as fast would pass for an inertia; beyond
+    the noise of the velocity, which is in d and a alike and would pass for none that is lacking;
+    and as far as the law asked for it, since a push changes a and d_0 together. What they leave,
+    over a, is the deviation of J: inertia that couples the joints, friction or delay do not
+    average out.
+
+    Returns:
+        J, its deviation and twice that by d_0, or what is declared where that is less; above 0.
+    """
+    before, change = memory.velocity_change[i], v[i] - memory.measured_v[i]
+    asked = memory.acceleration[i] - memory.acceleration_before[i]
+    a_change, d_change = (change - before) / h, unexplained - memory.unexplained[i]
+    memory.acceleration_before[i] = memory.acceleration[i]
+    memory.unexplained[i] = unexplained
+    information, residual = memory.inertia_information, memory.inertia_residual
+    size, noise = a_change * a_change, max(memory.velocity_noise[i], 0.0) / (h * h)
+    least = FAST_CHANGE * (change * change + before * before) / (h * h) + NOISY_CHANGE * noise
+    information[i] = max(1.0 - h / INERTIA_TIME, 0.0) * information[i] + 1e-15  # never denormal
+    if memory.ticks * h > NOISE_TIME and least + 1e-8 < size < ASKED_CHANGE * asked * asked:
+        information[i] += size
+        error = d_change + memory.extra_inertia[i] * a_change
+        memory.extra_inertia[i] -= error * a_change / information[i]
+        left = d_change + memory.extra_inertia[i] * a_change
+        residual[i] += INERTIA_RESIDUAL_SHARE * (left * left / size - residual[i])
+    drift = DISTURBANCE_RATE * memory.effort_limit[i] * h
+    shown = memory.extra_inertia[i]
+    possible = shown + np.sqrt(residual[i] + 4.0 * drift * drift / information[i])
+    return max(min(possible, max(shown, memory.uncertain_inertia[i])), 1e-9)
 
 
 @part

@@ -98,6 +98,13 @@ MEMORY_LAYOUT = Layout(
         'observer_gain': (),
         'observer_rate': (n,),
         'observer_trust': (n,),
+        # Inertia of a joint beyond the model: what is declared, and what its motion shows.
+        'uncertain_inertia': (n,),
+        'extra_inertia': (n,),
+        'inertia_information': (n,),
+        'inertia_residual': (n,),
+        'unexplained': (n,),
+        'acceleration_before': (n,),
         'shown_inertia': (n,),
         'disturbance_mean': (n,),
         'disturbance_side': (n,),
