@@ -105,7 +105,7 @@ PROMISED = {
     'seven_joints': {'tool_m': (0.0, 1e-6), 'elbow_rad': (np.radians(20.0), None)},
     'other_plants_home': {
         **NO_WORSE,
-        **{name: (0.0, 0.2) for name in ('heavier', 'lighter')},
+        **dict.fromkeys(('heavier', 'lighter'), (0.0, 0.2)),
         'payload_at_5_cm': (0.0, 0.2),
         'payload_at_10_cm': (0.0, 0.25),
         'damping': (0.0, 0.4),
