@@ -179,7 +179,7 @@ def test_inertia_that_joints_gain_after_they_have_shown_none_is_noticed():
 
 
 def test_an_observer_that_trusts_its_model_notices_inertia_that_is_not_declared():
-    """Anchor: 2 times the error of what is declared, or more, where its motion is not looked at."""
+    """Anchor: more than 2 times the error where the motion does not show the inertia."""
     trusting = {'observer__uncertain_inertia': 0.0, 'observer__uncertain_mass': 0.0}
     plant = Plant(rotor_inertia=0.05)
     loop = ClosedLoop(plant=plant, observer__gain=200.0, **trusting)
