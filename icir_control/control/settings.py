@@ -88,23 +88,24 @@ class Observer:
     gain: float = parameter(
         25.0,
         '1/s',
-        'of the disturbance observer, whose estimate the tracking modes cancel, on joints whose '
-        'modelled inertia is large beside the uncertainty; less on the others; 0 is off',
+        'of the disturbance observer, whose estimate the tracking modes cancel; less on joints '
+        'whose modelled inertia is small beside what they may lack; 0 is off',
         lower=0.0,
         upper=1000.0,
     )
     uncertain_inertia: float = parameter(
         0.05,
         'kg m^2',
-        'which a revolute joint may have beyond the model, such as a rotor: the observer stays '
-        'stable up to it',
+        'which a revolute joint may have beyond the model, such as a rotor, where its motion has '
+        'not shown it yet',
         lower=0.0,
         upper=100.0,
     )
     uncertain_mass: float = parameter(
         2.0,
         'kg',
-        'which a tool may have beyond the model, within 0.1 m of the end effector',
+        'which a tool may have beyond the model, within 0.1 m of the end effector, where the '
+        'motion has not shown it yet',
         lower=0.0,
         upper=1000.0,
     )
