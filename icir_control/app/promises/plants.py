@@ -63,10 +63,10 @@ _ALTERNATIVES = (
 HOME_BOUNDS: Final = {
     'heavier': 0.2,
     'lighter': 0.2,
-    'damping': 0.4,
+    'damping': 0.3,
     'friction': 0.4,
     'payload_at_5_cm': 0.2,
-    'payload_at_10_cm': 0.25,
+    'payload_at_10_cm': 0.2,
     'noise': 1.1,
     'median': 0.5,
 }

@@ -66,9 +66,6 @@ ASKED_CHANGE = 3.0**2
 INERTIA_TIME = 1.0
 """[s] In which 63 % of what was seen of an inertia is forgotten: an arm may take a load."""
 
-INERTIA_RESIDUAL_SHARE = 0.2
-"""Of what one change leaves unexplained, in its mean."""
-
 DISTURBANCE_RATE = 0.1
 """[1/s] Share of the effort limit by which a disturbance changes, and may show as inertia."""
 
@@ -221,7 +218,7 @@ def _lacking_inertia(memory: Struct, unexplained: float, v: np.ndarray, h: float
     average out.
 
     Returns:
-        J, its deviation and twice that by d_0, or what is declared where that is less; above 0.
+        J and its deviation; what is declared where that is less, unless J is surely more; above 0.
     """
     before, change = memory.velocity_change[i], v[i] - memory.measured_v[i]
     asked = memory.acceleration[i] - memory.acceleration_before[i]
@@ -237,11 +234,12 @@ def _lacking_inertia(memory: Struct, unexplained: float, v: np.ndarray, h: float
         error = d_change + memory.extra_inertia[i] * a_change
         memory.extra_inertia[i] -= error * a_change / information[i]
         left = d_change + memory.extra_inertia[i] * a_change
-        residual[i] += INERTIA_RESIDUAL_SHARE * (left * left / size - residual[i])
+        residual[i] += (left * left - residual[i] * size) / information[i]
     drift = DISTURBANCE_RATE * memory.effort_limit[i] * h
     shown = memory.extra_inertia[i]
-    possible = shown + np.sqrt(residual[i] + 4.0 * drift * drift / information[i])
-    return max(min(possible, max(shown, memory.uncertain_inertia[i])), 1e-9)
+    deviation = np.sqrt(residual[i] + 4.0 * drift * drift / information[i])
+    surely = max(shown - deviation, memory.uncertain_inertia[i])
+    return max(min(shown + deviation, surely), 1e-9)
 
 
 @part
