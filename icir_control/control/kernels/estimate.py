@@ -218,7 +218,8 @@ def _lacking_inertia(memory: Struct, unexplained: float, v: np.ndarray, h: float
     average out.
 
     Returns:
-        J and its deviation; what is declared where that is less, unless J is surely more; above 0.
+        J and its deviation; what is declared where that is less, but no less than J less half its
+        deviation. Above 0.
     """
     before, change = memory.velocity_change[i], v[i] - memory.measured_v[i]
     asked = memory.acceleration[i] - memory.acceleration_before[i]
@@ -238,7 +239,7 @@ def _lacking_inertia(memory: Struct, unexplained: float, v: np.ndarray, h: float
     drift = DISTURBANCE_RATE * memory.effort_limit[i] * h
     shown = memory.extra_inertia[i]
     deviation = np.sqrt(residual[i] + 4.0 * drift * drift / information[i])
-    surely = max(shown - deviation, memory.uncertain_inertia[i])
+    surely = max(shown - 0.5 * deviation, memory.uncertain_inertia[i])
     return max(min(shown + deviation, surely), 1e-9)
 
 
