@@ -27,6 +27,7 @@ from icir_control.app.recording.topics import (
     DESCRIPTION,
     LATCHED,
     PARAMETERS,
+    REQUESTS,
     STATES,
     TOPICS,
 )
@@ -40,6 +41,8 @@ from icir_control.share import find_model_file
 # As many states as the fastest loop makes in some seconds. By best effort: whoever publishes
 # waits for nobody, and answers no acknowledgement.
 _QUEUE = QoSProfile(depth=100_000, reliability=ReliabilityPolicy.BEST_EFFORT)
+# Reliable, as the nodes that act on them subscribe: a publisher that has just been found is heard.
+_REQUEST_QUEUE = QoSProfile(depth=1000)
 _LATCHED_QUEUE = QoSProfile(depth=1000, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 _POLL_PERIOD = 5e-3  # s between two looks into the queues
 _NODE_PERIOD = 0.05  # s between two looks at the answers of services
@@ -72,7 +75,16 @@ class Recorder:
         self._executor = SingleThreadedExecutor(context=node.context)
         self._executor.add_node(node)
         self._inputs = [
-            *(_Input(node, self._file, topic, kind, _QUEUE) for topic, kind in TOPICS.items()),
+            *(
+                _Input(
+                    node,
+                    self._file,
+                    topic,
+                    kind,
+                    _REQUEST_QUEUE if topic in REQUESTS else _QUEUE,
+                )
+                for topic, kind in TOPICS.items()
+            ),
             *(
                 _Input(node, self._file, topic, kind, _LATCHED_QUEUE)
                 for topic, kind in LATCHED.items()

@@ -46,3 +46,12 @@ LATCHED: Final[dict[str, Any]] = {
     MODE: String,
     MOTION_STATUS: DiagnosticStatus,
 }
+REQUESTS: Final = frozenset(
+    {
+        *(f'{CONTROLLER}/{name}' for name in ('select_mode', 'target_pose', 'target_joints')),
+        f'{CONTROLLER}/joint_trajectory',
+        APPLIED_WRENCH,
+        PARAMETERS,
+    }
+)
+"""Of these, what a run depends on: few messages, of which none may be lost."""
