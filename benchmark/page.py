@@ -45,7 +45,9 @@ NODES = (sys.executable, '-P', '-m', 'icir_control.nodes')
 SCHEDULE = [f'{2 * i} {("home", "ready")[i % 2]}' for i in range(1, 2000)]
 """Of an arm that never rests: each motion takes 2 s of simulation."""
 SETTLE = 4.0
-"""[s] After a page was opened or closed."""
+"""[s] Before each measurement."""
+OPENING = 8.0
+"""[s] A page that was opened is busy for so long: shaders are compiled, plots drawn first."""
 ASKED = {'loop': 0.8, 'age': 0.99}
 ASKED_CLICK = 0.3
 LOWEST = 19
@@ -188,6 +190,7 @@ def open_page() -> Iterator[Browser]:
             page.press('Plots')
             # As root, Chromium gives the process of a new page its usual priority.
             give_way(page.driver.service.process.pid)
+            time.sleep(OPENING)
             yield page
     finally:
         panel.terminate()

@@ -44,6 +44,7 @@ PORT = Parameter(
 
 _NICENESS = 19  # bridge and controller come first
 _PERIOD = 0.04  # s between two pictures
+_SPARING_PERIOD = 0.25  # s, of a simulation that runs as fast as the processors allow
 _CALLBACKS = 8  # of ROS between two pictures
 _LATCHED = QoSProfile(depth=20, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
@@ -94,7 +95,9 @@ class PanelNode:
         due = time.monotonic()
         while not stop:
             self._act(due)
-            due = max(due + _PERIOD, time.monotonic())
+            is_unpaced = self._bridge.values.get('real_time_factor') == 0.0
+            period = _SPARING_PERIOD if is_unpaced else _PERIOD
+            due = max(due + period, time.monotonic())
             self._serve()
             for remote in (self._bridge, self._controller):
                 remote.update()

@@ -22,6 +22,7 @@ _VISIBLE = 1e-4  # m, or rad: a link that has moved less is not drawn anew, whic
 _TRAIL, _TRAIL_STEP = 300, 2e-3  # lines; m from one to the next
 _METRES_PER_NEWTON = 0.01
 _GRID = (190, 190, 190)
+_AMBIENT = 1.2  # intensity of the light on what faces away from the others
 _FIELD_OF_VIEW = np.radians(45.0)
 _SAMPLES = 200  # configurations that tell how far the arm reaches
 
@@ -50,7 +51,11 @@ class Scene:
         self._data, self._ghost_data = model.create_data(), model.create_data()
         scene = server.scene
         scene.set_up_direction('+z')
-        scene.configure_default_lights(cast_shadow=False)  # half of the time to draw
+        # Without a graphics card shadows take half of the time to draw, and light from an
+        # environment map half of what is left.
+        scene.configure_default_lights(cast_shadow=False)
+        scene.configure_environment_map(None)
+        scene.add_light_ambient('/light', intensity=_AMBIENT)
         forward_kinematics(model, self._data, model.neutral())
         self._arm = _Robot(server, '/arm', model, shapes)
         self._arm.place(self._data)

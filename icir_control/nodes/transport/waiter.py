@@ -27,6 +27,10 @@ _SLOW_RETRY = 2e-3
 POLL_TIME = 100e-6
 # After polling without success a node blocks at once in the next 1, 3, 7 ... waits, at most:
 _MOST_BLOCKING_WAITS = 1023
+# A processor that was yielded for longer was taken by another program [s]; for so long none is
+# yielded then [s].
+_LONG_YIELD = 200e-6
+_NO_YIELD = 0.25
 
 
 class Waiter:
@@ -66,6 +70,7 @@ class Waiter:
         self.slow_due = 0.0
         self._postponed_until = 0.0
         self._blocking_waits = self._failures = 0
+        self._may_yield_from = 0.0
         if self._is_native:
             self._handles: list[Any] = [s.subscription.handle for s in self._subscriptions]
             fast = self._wait_set(len(self._handles))
@@ -107,9 +112,11 @@ class Waiter:
         """Poll for a message for a moment; return whether one has come.
 
         Between two looks other threads get the processor: those of the middleware that bring the
-        message, and the other node. Where another program takes it all the time, polling takes
-        milliseconds; where messages come every millisecond, none comes in so short a time. In
-        both cases polling is left out for a number of waits that doubles with each failure.
+        message, and the other node. Another program, of whatever priority, would keep it for
+        milliseconds: once one has, the processor is not yielded for a while, and the threads of
+        the middleware interrupt the polling one. Where messages come every millisecond, none
+        comes in so short a time: polling is left out for a number of waits that doubles with each
+        failure.
         """
         end = min(now + POLL_TIME, until)
         while now < end:
@@ -117,8 +124,12 @@ class Waiter:
                 if subscription.has_arrived():
                     self._failures >>= 1
                     return True
-            os.sched_yield()
+            looked_at = now
+            if now >= self._may_yield_from:
+                os.sched_yield()
             now = time.monotonic()
+            if now - looked_at > _LONG_YIELD:
+                self._may_yield_from = now + _NO_YIELD
         self._failures = min(2 * self._failures + 1, _MOST_BLOCKING_WAITS)
         self._blocking_waits = self._failures
         return False
