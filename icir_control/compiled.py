@@ -194,13 +194,17 @@ def _cache_directory() -> Path:
     home = os.environ.get('NUMBA_CACHE_DIR') or os.environ.get('XDG_CACHE_HOME')
     base = (Path(home) if home else Path.home() / '.cache') / 'icir_control'
     directory = base / digest.hexdigest()[:16]
-    if not directory.exists():
+    try:
+        os.utime(directory)  # in use: of several checkouts none deletes another's code
+    except FileNotFoundError:
         _forget_old(base)
+    except OSError:  # not ours to change
+        pass
     return directory
 
 
 def _forget_old(base: Path) -> None:
-    """Delete all but the newest folders of compiled code: each change of a kernel makes one."""
+    """Delete the folders of compiled code that were not used for longest: each change makes one."""
     with suppress(OSError):
         newest_first = sorted(base.iterdir(), key=lambda path: path.stat().st_mtime, reverse=True)
         for old in newest_first[KEPT_VERSIONS - 1 :]:

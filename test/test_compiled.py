@@ -192,3 +192,7 @@ def test_only_the_newest_versions_are_kept(run, tmp_path):
     left = sorted(path.name for path in base.iterdir())
     assert len(left) == 8
     assert {f'{i:016x}' for i in range(5, 12)} < set(left)
+    (used,) = set(left) - {f'{i:016x}' for i in range(12)}
+    os.utime(base / used, (0, 0))
+    run(tmp_path / 'cache')
+    assert (base / used).stat().st_mtime > 12.0

@@ -100,6 +100,9 @@ class Bench:
         elif victim in ('bridge', 'controller'):
             page.press('Run')
             page.wait_for('does not respond')
+            page.press('Interact')
+            page.wait(lambda: float(page.field('force [N]')) == 0.0, 'the end of the pull')
+            page.press('Run')
             if victim == 'bridge':
                 self.lives.append(self.folder / f'bridge_{len(self.lives)}')
                 self.session.record = self.lives[-1]

@@ -63,6 +63,9 @@ NOISY_CHANGE = 600.0
 ASKED_CHANGE = 3.0**2
 """The same by what the law asked for: beyond it something else has accelerated the joint."""
 
+LEAST_CHANGE = 1e-8
+"""[rad^2/s^4 or m^2/s^4] Of an acceleration in a period, squared: below, the arm stands still."""
+
 INERTIA_TIME = 1.0
 """[s] In which 63 % of what was seen of an inertia is forgotten: an arm may take a load."""
 
@@ -230,7 +233,7 @@ def _lacking_inertia(memory: Struct, unexplained: float, v: np.ndarray, h: float
     size, noise = a_change * a_change, max(memory.velocity_noise[i], 0.0) / (h * h)
     least = FAST_CHANGE * (change * change + before * before) / (h * h) + NOISY_CHANGE * noise
     information[i] = max(1.0 - h / INERTIA_TIME, 0.0) * information[i] + 1e-15  # never denormal
-    if memory.ticks * h > NOISE_TIME and least + 1e-8 < size < ASKED_CHANGE * asked * asked:
+    if memory.ticks * h > NOISE_TIME and least + LEAST_CHANGE < size < ASKED_CHANGE * asked * asked:
         information[i] += size
         error = d_change + memory.extra_inertia[i] * a_change
         memory.extra_inertia[i] -= error * a_change / information[i]

@@ -105,6 +105,8 @@ class Page:
             self._parameters = ParametersTab(gui, remotes, later, self.controls.say)
         self._error = np.full(robot.model.nv, np.nan)
         self._distance = np.nan
+        self._remotes = controller, bridge
+        self._responds = False
         self._run = ''
         self._pace_from = time.monotonic(), 0.0
         self._pace = 0.0
@@ -114,6 +116,10 @@ class Page:
         reference, error = inputs.reference.message(), inputs.joint_error.message()
         self.controls.update(inputs.mode, self._pace)
         self._parameters.update()
+        responds = all(remote.is_alive for remote in self._remotes)
+        if self._responds and not responds:  # what is pulled then would be flung when it is back
+            self._interact.let_go()
+        self._responds = responds
         if reference is None:
             return
         if inputs.reference.is_new:  # of the same tick as the error, if the mode has one
