@@ -233,7 +233,8 @@ def _lacking_inertia(memory: Struct, unexplained: float, v: np.ndarray, h: float
     size, noise = a_change * a_change, max(memory.velocity_noise[i], 0.0) / (h * h)
     least = FAST_CHANGE * (change * change + before * before) / (h * h) + NOISY_CHANGE * noise
     information[i] = max(1.0 - h / INERTIA_TIME, 0.0) * information[i] + 1e-15  # never denormal
-    if memory.ticks * h > NOISE_TIME and least + LEAST_CHANGE < size < ASKED_CHANGE * asked * asked:
+    most = ASKED_CHANGE * asked * asked
+    if memory.ticks * h > NOISE_TIME and least + LEAST_CHANGE < size < most:
         information[i] += size
         error = d_change + memory.extra_inertia[i] * a_change
         memory.extra_inertia[i] -= error * a_change / information[i]
