@@ -204,7 +204,7 @@ def _cache_directory() -> Path:
 
 
 def _forget_old(base: Path) -> None:
-    """Delete the folders of compiled code longest out of use: each change of a kernel makes one."""
+    """Delete the folders of compiled code that are longest out of use; each change makes one."""
     with suppress(OSError):
         newest_first = sorted(base.iterdir(), key=lambda path: path.stat().st_mtime, reverse=True)
         for old in newest_first[KEPT_VERSIONS - 1 :]:
