@@ -275,7 +275,8 @@ def test_it_ends_with_a_film_and_a_report_of_the_run(run):
         pytest.skip('neither EGL nor OSMesa here: apt install libegl1 libgl1-mesa-dri')
     assert str(film) in done.stdout
     assert b64encode(film.read_bytes()).decode() in text
-    frames = pytest.importorskip('imageio_ffmpeg').read_frames(str(film))
+    ffmpeg = pytest.importorskip('imageio_ffmpeg', reason='the extra `record` is not installed')
+    frames = ffmpeg.read_frames(str(film))
     assert next(frames)['size'] == (800, 600)
     assert sum(1 for _ in frames) / 15.0 == pytest.approx(states.time[-1], abs=0.2)
 
