@@ -1,16 +1,18 @@
-"""What the page in the browser costs the simulation, and how soon it shows what was asked for.
+"""What page and recorder cost the simulation, and how soon the page shows what was asked for.
 
 The browser draws without a graphics card, at the lowest priority, on the same processors. One
 simulation runs on, and is measured without a page, with one whose plots run, and without it again;
-the ratio is to the mean of the two, so that a slow change of the machine's speed cancels.
+the ratio is to the mean of the two, so that a slow change of the machine's speed cancels. The same
+with a recorder of all topics instead of a page.
 
 - loop: steps per second of the lockstep loop at full speed, two processes; the arm holds still, or
   moves;
 - age 0: share of the ticks of a free-running simulation, 1 kHz in real time, that have the answer
   to the newest state;
+- messages missing: of all states and commands that the recorder should have kept;
 - click: from the press of a mode's button to the first picture that differs, 1 kHz in real time.
 
-It needs the extra `panel`, selenium, Chromium and its driver.
+It needs the extras `panel` and `record`, selenium, Chromium and its driver.
 """
 
 import argparse
@@ -20,10 +22,11 @@ import re
 import statistics
 import subprocess
 import sys
+import tempfile
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import real_time
@@ -113,9 +116,15 @@ def main() -> None:
     for part, asked in ASKED.items():
         for motion in ('still', 'moving'):
             name = f'{part}, arm {motion}'
-            found[name] = compare(part, motion == 'moving', options)
+            found[name] = compare(part, motion == 'moving', open_page, options)
             if not options.json:
                 report(f'{name}, with a page / without', asked, found[name])
+    missing: list[float] = []
+    found['loop, recorded'] = compare('loop', True, lambda: record_all(missing), options)
+    found['messages missing'] = missing
+    if not options.json:
+        report('loop, arm moving, recorded / not', ASKED['loop'], found['loop, recorded'])
+        report('messages missing', 0, missing)
     found['click [s]'] = measure_clicks()
     if options.json:
         print(json.dumps(found))
@@ -130,8 +139,13 @@ def report(name: str, asked: float, values: list[float]) -> None:
     print(f'{name:38} median {median:.3f} (asked {asked}) of {each}', flush=True)
 
 
-def compare(part: str, is_moving: bool, options: argparse.Namespace) -> list[float]:
-    """Return the ratios with a page to without, one for each round."""
+def compare(
+    part: str,
+    is_moving: bool,
+    other: Callable[[], AbstractContextManager],
+    options: argparse.Namespace,
+) -> list[float]:
+    """Return the ratios with another program that runs to without, one for each round."""
     column = list(PARAMETERS).index(part)
     with simulation(part, options.seconds, SCHEDULE if is_moving else []) as bridge:
 
@@ -145,7 +159,7 @@ def compare(part: str, is_moving: bool, options: argparse.Namespace) -> list[flo
         without = [measure()]
         ratios = []
         for _ in range(options.rounds):
-            with open_page():
+            with other():
                 value = measure()
             without.append(measure())
             ratios.append(value / statistics.mean(without[-2:]))
@@ -195,6 +209,23 @@ def open_page() -> Iterator[Browser]:
     finally:
         panel.terminate()
         panel.wait()
+
+
+@contextmanager
+def record_all(missing: list[float]) -> Iterator[None]:
+    """Run the recorder; append how many messages it has lost."""
+    with tempfile.TemporaryDirectory() as folder:
+        recorder = subprocess.Popen(
+            [sys.executable, '-P', '-m', 'icir_control.app.recording', f'{folder}/all.mcap'],
+            **{'stderr': subprocess.PIPE, 'text': True},
+        )
+        next(filter(lambda line: 'recording to' in line, recorder.stderr))
+        yield
+        recorder.terminate()
+        said = recorder.stderr.read()
+        recorder.wait()
+    states, commands = re.findall(r'\((\d+) missing\)', said)
+    missing.append(float(states) + float(commands))
 
 
 def give_way(pid: int) -> None:

@@ -27,6 +27,9 @@ _SLOW_RETRY = 2e-3
 POLL_TIME = 100e-6
 # After polling without success a node blocks at once in the next 1, 3, 7 ... waits, at most:
 _MOST_BLOCKING_WAITS = 1023
+# It polls again once a message has come so soon after the one before [s]: another program had
+# interrupted, and messages do not come once in a millisecond.
+_SHORT_PERIOD = 500e-6
 # A processor that was yielded for longer was taken by another program [s]; for so long none is
 # yielded then [s].
 _LONG_YIELD = 200e-6
@@ -70,7 +73,7 @@ class Waiter:
         self.slow_due = 0.0
         self._postponed_until = 0.0
         self._blocking_waits = self._failures = 0
-        self._may_yield_from = 0.0
+        self._may_yield_from = self._arrival = 0.0
         if self._is_native:
             self._handles: list[Any] = [s.subscription.handle for s in self._subscriptions]
             fast = self._wait_set(len(self._handles))
@@ -103,6 +106,11 @@ class Waiter:
                 self._add(handle)
             # A negative time would mean without end.
             self._wait(int(left * NANOSECONDS) if left > 0.0 else 0)
+            woken = time.monotonic()
+            if woken < end:
+                if woken - self._arrival < _SHORT_PERIOD:
+                    self._blocking_waits = self._failures = 0
+                self._arrival = woken
         elif self._is_native:
             self._wait_for_all(max(until - now, 0.0))
         else:
@@ -116,13 +124,14 @@ class Waiter:
         milliseconds: once one has, the processor is not yielded for a while, and the threads of
         the middleware interrupt the polling one. Where messages come every millisecond, none
         comes in so short a time: polling is left out for a number of waits that doubles with each
-        failure.
+        failure, or until two messages come one soon after the other.
         """
         end = min(now + POLL_TIME, until)
         while now < end:
             for subscription in self._subscriptions:
                 if subscription.has_arrived():
                     self._failures >>= 1
+                    self._arrival = now
                     return True
             looked_at = now
             if now >= self._may_yield_from:
