@@ -1,5 +1,6 @@
 """The transport: whatever the bytes, the fast path says what the client library says."""
 
+import os
 import struct
 import threading
 import time
@@ -452,29 +453,48 @@ class Watched(JointStateSubscription):
         return super().has_arrived()
 
 
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason='there is one processor alone')
 def test_a_node_polls_only_while_messages_come_at_once(node):
     publisher = JointStatePublisher(node, 'states', NAMES)
     subscription = Watched(node, 'states', NAMES, ('effort',))
     waiter = Waiter(node, [subscription])
 
-    def looks(count, publish=lambda: None):
-        """Wait so often; in which of the waits the node polled."""
-        seen = []
-        for _ in range(count):
-            before = subscription.looks
-            publish()
-            now = time.monotonic()
-            waiter.wait(now, now + 1e-3)
-            subscription.take()
-            seen.append(subscription.looks > before)
-        return seen
-
     # In vain after 1, 3, 7 ... waits without; the waits for slow entities do not count.
-    assert 2 <= sum(looks(250)) <= 7
+    assert 2 <= sum(polls(waiter, subscription, 250)) <= 7
     watch = Stopwatch()
-    while not all(looks(5, lambda: publisher.publish(1, 'run', effort=np.ones(4)))):
+    while not all(polls(waiter, subscription, 5, lambda: publish_ones(publisher))):
         assert not watch.is_over(60.0)
     waiter.close()
+
+
+def test_a_node_that_may_run_on_one_processor_alone_does_not_poll(node):
+    publisher = JointStatePublisher(node, 'states', NAMES)
+    subscription = Watched(node, 'states', NAMES, ('effort',))
+    allowed = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(allowed)})
+    try:
+        waiter = Waiter(node, [subscription])
+        assert not any(polls(waiter, subscription, 50, lambda: publish_ones(publisher)))
+    finally:
+        os.sched_setaffinity(0, allowed)
+    waiter.close()
+
+
+def polls(waiter, subscription, count, publish=lambda: None) -> list[bool]:
+    """Wait so often; in which of the waits the node polled."""
+    seen = []
+    for _ in range(count):
+        before = subscription.looks
+        publish()
+        now = time.monotonic()
+        waiter.wait(now, now + 1e-3)
+        subscription.take()
+        seen.append(subscription.looks > before)
+    return seen
+
+
+def publish_ones(publisher):
+    publisher.publish(1, 'run', effort=np.ones(4))
 
 
 def test_a_client_library_without_the_private_parts_is_enough(node, monkeypatch):

@@ -34,7 +34,7 @@ from icir_control.app.recording.topics import (
 )
 from icir_control.app.recording.writer import RecordingFile, encoded
 from icir_control.errors import ConfigurationError
-from icir_control.nodes.process.run import gc_off, init_ros
+from icir_control.nodes.process.run import gc_off, init_ros, schedule_as_batch
 from icir_control.nodes.process.stop_request import StopRequest
 from icir_control.nodes.transport.endpoints import has_native_parts, subscribe_raw
 from icir_control.share import find_model_file
@@ -316,19 +316,6 @@ class _Parameters:
         yield event
 
 
-def _interrupt_nobody() -> None:
-    """Have this thread, and those that it starts, wait for their turn when they wake.
-
-    Linux lets a thread that wakes interrupt one that runs: each message would interrupt the nodes,
-    thousands of times a second. Under the policy for batch work a thread runs when a processor is
-    free or its turn has come; no privilege is needed. Another policy that was given from outside
-    stays, and elsewhere than on Linux nothing changes.
-    """
-    if hasattr(os, 'SCHED_BATCH') and os.sched_getscheduler(0) == os.SCHED_OTHER:
-        with suppress(OSError):  # forbidden to programs in this container
-            os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
-
-
 def record(path: Path, print_line: Callable[[str], object]) -> bool:
     """Record until a signal asks for the end.
 
@@ -344,7 +331,7 @@ def record(path: Path, print_line: Callable[[str], object]) -> bool:
     """
     import rclpy
 
-    _interrupt_nobody()
+    schedule_as_batch()
     with StopRequest() as stop:
         init_ros()
         try:

@@ -20,7 +20,7 @@ from icir_control.nodes.panel.remote import RemoteNode
 from icir_control.nodes.panel.server import open_server
 from icir_control.nodes.panel.shapes import ShownRobot
 from icir_control.nodes.parameters import Parameters
-from icir_control.nodes.process.run import join_graph
+from icir_control.nodes.process.run import join_graph, schedule_as_batch
 from icir_control.nodes.process.stop_request import StopRequest
 from icir_control.parameter import Parameter
 
@@ -59,6 +59,7 @@ class PanelNode:
             IcirError: A parameter is not valid, or the page cannot be served.
         """
         os.nice(_NICENESS)
+        schedule_as_batch()
         self.node = join_graph('panel')
         parameters = Parameters(self.node)
         given = parameters.given

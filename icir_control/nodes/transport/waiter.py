@@ -23,7 +23,8 @@ _SLOW_TIMEOUT = 0.1
 _SLOW_RETRY = 2e-3
 # How long a node polls for messages before it blocks [s]. A processor that goes idle has to be
 # woken, once for each of two threads, by every message: in lockstep at full speed that takes
-# longer than physics and control together.
+# longer than physics and control together. On a single processor polling would only keep the
+# other process waiting.
 POLL_TIME = 100e-6
 # After polling without success a node blocks at once in the next 1, 3, 7 ... waits, at most:
 _MOST_BLOCKING_WAITS = 1023
@@ -73,6 +74,7 @@ class Waiter:
         self.slow_due = 0.0
         self._postponed_until = 0.0
         self._blocking_waits = self._failures = 0
+        self._poll_time = POLL_TIME if _processors() > 1 else 0.0
         self._may_yield_from = self._arrival = 0.0
         if self._is_native:
             self._handles: list[Any] = [s.subscription.handle for s in self._subscriptions]
@@ -126,7 +128,7 @@ class Waiter:
         comes in so short a time: polling is left out for a number of waits that doubles with each
         failure, or until two messages come one soon after the other.
         """
-        end = min(now + POLL_TIME, until)
+        end = min(now + self._poll_time, until)
         while now < end:
             for subscription in self._subscriptions:
                 if subscription.has_arrived():
@@ -203,3 +205,10 @@ class Waiter:
             self._executor.spin_once(0.0)
         else:
             self.slow_due = now + _SLOW_RETRY
+
+
+def _processors() -> int:
+    """Return on how many processors this process may run."""
+    if hasattr(os, 'sched_getaffinity'):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
