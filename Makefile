@@ -7,6 +7,28 @@ BIN := $(VENV)/bin
 # Tests that run at a time: more than processors, since many of them wait for a while.
 WORKERS ?= $(shell n=$$(nproc); echo $$(( n < 8 ? n + n / 2 : 12 )))
 PYTEST := $(BIN)/python -m pytest -n $(WORKERS)
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+# yourdfpy requires what trimesh recommends; of that nothing here uses these 200 MB.
+UNUSED := embreex manifold3d mapbox-earcut networkx rtree scipy shapely vhacdx
+COMMA := ,
+
+# Installs the extras and $(1) without them: what pip would install, each without what it requires.
+# Python compiles what it imports, which is half of what pip would compile.
+define INSTALL_LEAN
+$(INSTALL) --dry-run --report $(VENV)/.report -e '.[$(EXTRAS)$(1)]' \
+  && $(BIN)/python -c "$$CHOOSE_PACKAGES" icir-control $(UNUSED) \
+    <$(VENV)/.report >$(VENV)/.packages \
+  && $(INSTALL) --no-compile --no-deps -r $(VENV)/.packages -e .
+endef
+
+define CHOOSE_PACKAGES
+import json, sys
+for found in json.load(sys.stdin)['install']:
+    name, version = found['metadata']['name'], found['metadata']['version']
+    if name.lower().replace('_', '-') not in sys.argv:
+        print(f'{name}=={version}')
+endef
+export CHOOSE_PACKAGES
 
 # Python keeps what it has compiled: our processes start sooner.
 unexport PYTHONDONTWRITEBYTECODE
@@ -14,17 +36,20 @@ unexport PYTHONDONTWRITEBYTECODE
 # Where a ROS 2 installation is sourced its rclpy and messages are used, else PyPI's wheels.
 ifeq ($(ROS_DISTRO),)
 FLAVOUR := wheels
-EXTRAS := sim,study,test
+EXTRAS := sim
 VENV_OPTIONS :=
 else
 FLAVOUR := $(ROS_DISTRO)
-EXTRAS := panel,record,study,test
+EXTRAS := panel
 VENV_OPTIONS := --system-site-packages
 endif
 
 # Only a finished installation leaves its stamp, and the stamp says what was installed where: an
 # interrupted one, a moved checkout or another ROS 2 is noticed, and put right, by the next call.
+# The demo needs more than the simulation, for its film, and tests and studies twice as much.
 STAMP := $(VENV)/.installed
+DEMO_STAMP := $(VENV)/.demo_installed
+ALL_STAMP := $(VENV)/.all_installed
 PURPOSE := $(FLAVOUR) in $(CURDIR)
 ifneq ($(and $(wildcard $(BIN)/python),$(shell cat $(STAMP) 2>/dev/null)),$(PURPOSE))
 .PHONY: $(STAMP)
@@ -40,7 +65,17 @@ help:
 	@echo 'make lint       style, imports and types (make format: mend the style)'
 	@echo 'make clean      delete all that make made'
 
-setup: $(STAMP)
+setup: $(ALL_STAMP)
+
+$(ALL_STAMP): $(STAMP)
+	@echo 'Installing what tests, tools and studies need'
+	@$(INSTALL) -e '.[$(EXTRAS),record,study,test]'
+	@touch $(DEMO_STAMP) $@
+
+$(DEMO_STAMP): $(STAMP)
+	@echo 'Installing what film and report need'
+	@$(call INSTALL_LEAN,$(COMMA)record)
+	@touch $@
 
 $(STAMP): setup.py pyproject.toml
 	@rm -f $(STAMP)
@@ -49,7 +84,7 @@ $(STAMP): setup.py pyproject.toml
 	  && test "$$(cat $(VENV)/.purpose 2>/dev/null || echo '$(PURPOSE)')" = '$(PURPOSE)' \
 	  || { echo "Creating $(VENV) with $$python"; $(CREATE_VENV); }
 	@echo 'Installing icir_control and what it needs (several minutes the first time)'
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[$(EXTRAS)]'
+	@$(INSTALL_LEAN)
 	@$(BIN)/python -P -m icir_control.control.precompile
 	@echo '$(PURPOSE)' > $@
 
@@ -79,37 +114,37 @@ touch $(VENV)/COLCON_IGNORE; \
 echo '$(PURPOSE)' > $(VENV)/.purpose
 endef
 
-demo: $(STAMP)
+demo: $(DEMO_STAMP)
 	$(BIN)/icir_control demo $(ARGS)
 
 sim: $(STAMP)
 	$(BIN)/icir_control sim $(ARGS)
 
-test: $(STAMP)
+test: $(ALL_STAMP)
 	$(PYTEST) $(ARGS)
 
-test-long: $(STAMP)
+test-long: $(ALL_STAMP)
 	FUZZ_CASES=10000 $(PYTEST) -m '' $(ARGS)
 
-bench: $(STAMP)
+bench: $(ALL_STAMP)
 	@$(BIN)/python -c 'import example_robot_data, pinocchio' 2>/dev/null \
-	  || $(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[$(EXTRAS),bench]'
+	  || $(INSTALL) -e '.[bench]'
 	@for script in benchmark/[a-z]*.py; do \
 	  echo; echo "== $$script"; $(BIN)/python $$script || exit 1; \
 	done
 
-docs: $(STAMP)
+docs: $(ALL_STAMP)
 	@$(BIN)/python -c 'import furo, myst_parser' 2>/dev/null \
-	  || $(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[$(EXTRAS),docs]'
+	  || $(INSTALL) -e '.[docs]'
 	$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going docs build/docs
 
-lint: $(STAMP)
+lint: $(ALL_STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
 	$(BIN)/mypy
 
-format: $(STAMP)
+format: $(ALL_STAMP)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 

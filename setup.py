@@ -91,7 +91,7 @@ setup(
     ],
     extras_require={
         'ros': ROS,
-        'sim': [*ROS, *PANEL, *RECORD],
+        'sim': [*ROS, *PANEL],
         'panel': PANEL,
         'record': RECORD,
         'test': TEST,

@@ -5,6 +5,9 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from icir_control.errors import ConfigurationError, UnknownNameError
 
@@ -92,3 +95,39 @@ def find_model_file(model: str, package_dirs: Sequence[str | Path] = ()) -> Path
         f'model = {model!r} is not valid; there is no file {paths[0]} (expected the path or the'
         f' {SCHEME} URI of a URDF)'
     )
+
+
+def mesh_parts(path: Path) -> list[tuple[Any, Any]]:
+    """Return the parts of a mesh in a file of any format that trimesh reads.
+
+    What trimesh does by scipy, such as a copy of a part with the colours of its faces, is not
+    used: `make sim` leaves scipy out.
+
+    Returns:
+        Each part where its scene places it, in metres, and what gives its look.
+
+    Raises:
+        ValueError: It cannot be read, or has no faces.
+    """
+    import trimesh  # late: it takes 0.7 s
+
+    formats = sorted(trimesh.available_formats())
+    if path.suffix.lower().lstrip('.') not in formats:
+        raise ValueError(f'no mesh format that is known; valid: {", ".join(formats)}')
+    try:
+        scene: Any = trimesh.load_scene(path)
+        unit = trimesh.units.unit_conversion(scene.units, 'meters') if scene.units else 1.0
+        parts = []
+        for node in scene.graph.nodes_geometry:
+            placement, name = scene.graph[node]
+            part = scene.geometry[name]
+            if not len(getattr(part, 'faces', ())):
+                continue  # points or lines
+            vertices = unit * trimesh.transform_points(part.vertices, placement)
+            faces = part.faces[:, ::-1] if np.linalg.det(placement[:3, :3]) < 0.0 else part.faces
+            parts.append((trimesh.Trimesh(vertices, faces, process=False), part.visual))
+    except Exception as error:  # whatever a reader of some format may raise
+        raise ValueError(f'{type(error).__name__}: {error}') from error
+    if not parts:
+        raise ValueError('it has no faces')
+    return parts

@@ -1,6 +1,10 @@
 """What surrounds the robot: floor, neighbours, meshes, pictures."""
 
+import re
 import struct
+import subprocess
+import sys
+from pathlib import Path
 
 import mujoco
 import numpy as np
@@ -271,6 +275,32 @@ def test_formats_that_mujoco_does_not_read_are_converted_once(tmp_path, monkeypa
         np.testing.assert_allclose(np.sort(np.ptp(corners, axis=0)), [0.1, 0.2, 0.3], atol=1e-6)
         if suffix != 'off':  # it has none
             np.testing.assert_allclose(world.model.geom_rgba[geom], [0.8, 0.2, 0, 1], atol=1e-3)
+
+
+def test_meshes_are_read_without_what_make_sim_leaves_out(tmp_path):
+    makefile = Path(__file__).parents[1] / 'Makefile'
+    (unused,) = re.findall(r'^UNUSED := (.*)$', makefile.read_text(), re.MULTILINE)
+    box = trimesh.creation.box((0.1, 0.2, 0.3))
+    box.visual.face_colors = [204, 51, 0, 255]
+    paths = [tmp_path / f'box.{suffix}' for suffix in ('dae', 'obj', 'ply', 'glb', 'off', 'stl')]
+    for path in paths:
+        path.write_bytes(as_bytes(box.export(file_type=path.suffix[1:])))
+    program = """
+import sys
+unused, *paths = sys.argv[1:]
+sys.modules |= dict.fromkeys(unused.replace('-', '_').split())
+from pathlib import Path
+from icir_control.simulation.meshes import read_mesh
+for path in paths:
+    mesh, _ = read_mesh(Path(path))
+    print(*(mesh.vertices.max(axis=0) - mesh.vertices.min(axis=0)))
+"""
+    done = subprocess.run(
+        [sys.executable, '-c', program, unused, *map(str, paths)], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    sizes = np.array([line.split() for line in done.stdout.splitlines()], dtype=float)
+    np.testing.assert_allclose(sizes, [[0.1, 0.2, 0.3]] * len(paths), atol=1e-6)
 
 
 def as_bytes(exported):

@@ -18,7 +18,7 @@ from icir_control.collision.shapes import (
 )
 from icir_control.dynamics.urdf_xml import read_source, resolve_package
 from icir_control.errors import InvalidValueError, ModelError
-from icir_control.share import SCHEME
+from icir_control.share import SCHEME, mesh_parts
 from icir_control.spatial import SE3
 from icir_control.spatial.arrays import Array
 
@@ -125,20 +125,15 @@ def _vertices(filename: str, folder: Path, package_dirs: Sequence[str | Path]) -
     Raises:
         ModelError: It cannot be read.
     """
-    import trimesh
-
     name = filename.removeprefix('file://')
     path = folder / name
     if name.startswith(SCHEME):
         path = resolve_package(name, package_dirs, folder)
     try:
-        scene: Any = trimesh.load_scene(path)
-        if scene.units is not None:
-            scene = scene.scaled(trimesh.units.unit_conversion(scene.units, 'meters'))
-        vertices = np.asarray(scene.to_mesh().vertices, dtype=float)
-    except Exception as error:  # of many kinds, one for each format
+        vertices = np.concatenate([part.vertices for part, _ in mesh_parts(Path(path))])
+    except ValueError as error:
         raise ModelError(f'mesh {filename!r} cannot be read: {error}') from None
-    if vertices.ndim != 2 or len(vertices) < 3:
+    if len(vertices) < 3:
         raise ModelError(f'mesh {filename!r} has {len(vertices)} vertices; expected 3 or more')
     return vertices
 

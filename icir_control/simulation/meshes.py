@@ -3,11 +3,12 @@
 import hashlib
 import os
 from collections.abc import Sequence
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlparse
 
-from icir_control.share import package_folders
+from icir_control.share import mesh_parts, package_folders
 
 READ_BY_MUJOCO = ('.stl', '.obj')
 _PACKAGE_SCHEMES = ('package', 'model')
@@ -74,21 +75,11 @@ def read_mesh(path: Path) -> tuple[Any, str]:
     """
     import trimesh  # late: it takes 0.7 s
 
-    formats = sorted(trimesh.available_formats())
-    if path.suffix.lower().lstrip('.') not in formats:
-        raise ValueError(f'no mesh format that is known; valid: {", ".join(formats)}')
-    try:
-        scene: Any = trimesh.load_scene(path)
-        if scene.units is not None:
-            scene = scene.scaled(trimesh.units.unit_conversion(scene.units, 'meters'))
-        mesh = scene.to_mesh()
-        parts = [part for part in scene.dump() if part.visual.defined]
-    except Exception as error:  # whatever a reader of some format may raise
-        raise ValueError(f'{type(error).__name__}: {error}') from error
-    if not len(mesh.faces):
-        raise ValueError('it has no faces')
-    if not parts:
+    parts = mesh_parts(path)
+    mesh = trimesh.util.concatenate([part for part, _ in parts])
+    coloured = [(part.area, look) for part, look in parts if look.defined]
+    if not coloured:
         return mesh, ''
-    visual = max(parts, key=lambda part: part.area).visual
-    rgba = getattr(visual, 'material', visual).main_color / 255.0
+    _, look = max(coloured, key=itemgetter(0))
+    rgba = getattr(look, 'material', look).main_color / 255.0
     return mesh, ' '.join(f'{value:.3f}' for value in rgba)
