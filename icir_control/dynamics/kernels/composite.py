@@ -157,23 +157,35 @@ def factorize(links: np.ndarray, M: np.ndarray, L: np.ndarray) -> int:
 
 @inlined
 def invert(links: np.ndarray, L: np.ndarray, inverse: np.ndarray) -> None:
-    """Write M^-1 = L^-1 L^-T, row by row.
+    """Write X = M^-1 = L^-1 L^-T, row by row.
 
-    Row c of it solves L x = y with y = L^-T e_c, which is 1 / L_cc at c and 0 behind. What lies
-    before c is known by symmetry, so that y is never needed there.
+    L X = L^-T, whose row k is 0 before its diagonal, and there 1 / L_kk: of row k all before the
+    diagonal follows from the rows before, and the rest is known by symmetry.
     """
     n = links.shape[0]
-    for c in range(1, n):
-        x = inverse[c - 1]
-        for k in range(1, c):
-            x[k - 1] = inverse[k - 1, c - 1]
-        for k in range(c, n):
-            total = L[c - 1, c - 1] if k == c else 0.0
-            j = at.integer(links, k, at.PARENT)
-            while j > 0:
-                total -= L[k - 1, j - 1] * x[j - 1]
-                j = at.integer(links, j, at.PARENT)
-            x[k - 1] = total * L[k - 1, k - 1]
+    for k in range(1, n):
+        row, factors, d = inverse[k - 1, :k], L[k - 1], L[k - 1, k - 1]
+        row[:] = 0.0
+        j = at.integer(links, k, at.PARENT)
+        while j > 0:
+            subtract_multiple(row, factors[j - 1], inverse[j - 1])
+            j = at.integer(links, j, at.PARENT)
+        diagonal = d
+        j = at.integer(links, k, at.PARENT)
+        for c in range(k - 1):
+            row[c] *= d
+            inverse[c, k - 1] = row[c]
+        while j > 0:
+            diagonal -= factors[j - 1] * row[j - 1]
+            j = at.integer(links, j, at.PARENT)
+        row[k - 1] = diagonal * d
+
+
+@inlined
+def subtract_multiple(x: np.ndarray, factor: float, y: np.ndarray) -> None:
+    """Write x -= factor y; of rows, not of elements, the compiler makes vector code."""
+    for c in range(x.size):
+        x[c] -= factor * y[c]
 
 
 @inlined

@@ -31,6 +31,7 @@ from icir_control.dynamics.kernels.composite import (
     factorize,
     inertia_in_world,
     invert,
+    subtract_multiple,
 )
 from icir_control.dynamics.kernels.forward import accelerate, move, place, take_configuration
 from icir_control.dynamics.kernels.inverse import add_wrench_to_parent, torque_of_row
@@ -205,13 +206,6 @@ def inverse_dynamics_derivatives(
 
 
 @inlined
-def _subtract_multiple(x: np.ndarray, factor: float, y: np.ndarray) -> None:
-    """Write x -= factor y; of rows, not of elements, the compiler makes vector code."""
-    for c in range(x.size):
-        x[c] -= factor * y[c]
-
-
-@inlined
 def _solve(links: np.ndarray, L: np.ndarray, B: np.ndarray, X: np.ndarray) -> None:
     """Write X = -M^-1 B of the factor L that `factorize` leaves; all columns at a time."""
     n = links.shape[0] - 1
@@ -225,13 +219,13 @@ def _solve(links: np.ndarray, L: np.ndarray, B: np.ndarray, X: np.ndarray) -> No
             row[c] *= factors[k - 1]
         j = at.integer(links, k, at.PARENT)
         while j > 0:
-            _subtract_multiple(X[j - 1], factors[j - 1], row)
+            subtract_multiple(X[j - 1], factors[j - 1], row)
             j = at.integer(links, j, at.PARENT)
     for k in range(1, n + 1):
         row, factors = X[k - 1], L[k - 1]
         j = at.integer(links, k, at.PARENT)
         while j > 0:
-            _subtract_multiple(row, factors[j - 1], X[j - 1])
+            subtract_multiple(row, factors[j - 1], X[j - 1])
             j = at.integer(links, j, at.PARENT)
         for c in range(n):
             row[c] *= factors[k - 1]
