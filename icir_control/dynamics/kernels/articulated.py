@@ -12,7 +12,7 @@ from icir_control.dynamics.kernels import layout as at
 from icir_control.dynamics.kernels import spatial as sp
 from icir_control.dynamics.kernels import vector as vec
 from icir_control.dynamics.kernels.checked import CheckedKernel, is_configuration, is_velocity
-from icir_control.dynamics.kernels.composite import factorize, fill_mass_matrix, solve
+from icir_control.dynamics.kernels.composite import fill_mass_matrix, solve_accelerations
 from icir_control.dynamics.kernels.forward import joint_placement, take_coordinates
 from icir_control.dynamics.kernels.inverse import newton_euler
 from icir_control.dynamics.kernels.vector import Matrix, Symmetric
@@ -173,25 +173,19 @@ def _accelerate(rows: np.ndarray, work: np.ndarray, k: int) -> float:
 def _solve_accelerations(buffer: np.ndarray, q: np.ndarray, v: np.ndarray, tau: np.ndarray) -> int:
     """Fill ddq = M^-1 (tau - nle + J^T f)."""
     newton_euler(buffer, q, v, v, False, at.H_DDQ)
-    M, links = fill_mass_matrix(buffer, q), at.links_of(buffer)
-    L, ddq = at.square_of(buffer, at.H_FACTOR), at.vector_of(buffer, at.H_DDQ)
-    L[:] = M
-    wrong = factorize(links, M, L)
-    if wrong != 0:
-        return wrong
-    for i in range(ddq.size):
-        ddq[i] = tau[i] - ddq[i]
-    solve(links, L, ddq)
-    return 0
+    fill_mass_matrix(buffer, q)
+    return solve_accelerations(buffer, tau, at.vector_of(buffer, at.H_DDQ))
 
 
-@inlined
-def fill_accelerations(buffer: np.ndarray, q: np.ndarray, v: np.ndarray, tau: np.ndarray) -> int:
-    """Fill ddq; return -k if v_{k-1} has no inertia to move.
+@CheckedKernel
+def forward_dynamics(buffer: np.ndarray, q: np.ndarray, v: np.ndarray, tau: np.ndarray) -> int:
+    """Fill ddq; external forces lie in the buffer. Returns -k if v_{k-1} has no inertia to move.
 
     With mimic joints M is filled too, and the tree is placed and moved: there the recursion does
     not hold, since a row's force depends on what moves elsewhere.
     """
+    if not (is_configuration(buffer, q) and is_velocity(buffer, v) and is_velocity(buffer, tau)):
+        return 1
     if buffer[at.H_MIMICS] != 0.0:
         return _solve_accelerations(buffer, q, v, tau)
     rows, coordinates = at.rows_of(buffer), take_coordinates(buffer, q)
@@ -215,11 +209,3 @@ def fill_accelerations(buffer: np.ndarray, q: np.ndarray, v: np.ndarray, tau: np
     for k in range(1, n):
         ddq[k - 1] = _accelerate(rows, work, k)
     return 0
-
-
-@CheckedKernel
-def forward_dynamics(buffer: np.ndarray, q: np.ndarray, v: np.ndarray, tau: np.ndarray) -> int:
-    """Fill ddq; external forces lie in the buffer. Returns -k if row k has no inertia to move."""
-    if not (is_configuration(buffer, q) and is_velocity(buffer, v) and is_velocity(buffer, tau)):
-        return 1
-    return fill_accelerations(buffer, q, v, tau)

@@ -204,3 +204,21 @@ def solve(links: np.ndarray, L: np.ndarray, x: np.ndarray) -> None:
             x[k - 1] -= L[k - 1, j - 1] * x[j - 1]
             j = at.integer(links, j, at.PARENT)
         x[k - 1] *= L[k - 1, k - 1]
+
+
+@inlined
+def solve_accelerations(buffer: np.ndarray, tau: np.ndarray, bias: np.ndarray) -> int:
+    """Fill the factor of M, and ddq = M^-1 (tau - bias); `bias` may lie in the place of ddq.
+
+    Returns -k if v_{k-1} has no inertia to move.
+    """
+    M, links, L = at.mass_matrix_of(buffer), at.links_of(buffer), at.square_of(buffer, at.H_FACTOR)
+    L[:] = M
+    wrong = factorize(links, M, L)
+    if wrong != 0:
+        return wrong
+    ddq = at.vector_of(buffer, at.H_DDQ)
+    for i in range(ddq.size):
+        ddq[i] = tau[i] - bias[i]
+    solve(links, L, ddq)
+    return 0

@@ -22,16 +22,16 @@ from icir_control.compiled import inlined
 from icir_control.dynamics.kernels import layout as at
 from icir_control.dynamics.kernels import spatial as sp
 from icir_control.dynamics.kernels import vector as vec
-from icir_control.dynamics.kernels.articulated import fill_accelerations
 from icir_control.dynamics.kernels.centroidal import write_map
 from icir_control.dynamics.kernels.checked import CheckedKernel, is_configuration, is_velocity
 from icir_control.dynamics.kernels.composite import (
     add_composite_to_parent,
     clear_world,
-    factorize,
     inertia_in_world,
     invert,
+    solve_accelerations,
     subtract_multiple,
+    write_mass_row,
 )
 from icir_control.dynamics.kernels.forward import accelerate, move, place, take_configuration
 from icir_control.dynamics.kernels.inverse import add_wrench_to_parent, torque_of_row
@@ -123,9 +123,12 @@ def _add_to_parent(rows: np.ndarray, work: np.ndarray, k: int) -> None:
 
 @inlined
 def _prepare(
-    buffer: np.ndarray, q: np.ndarray, v: np.ndarray, a: np.ndarray
+    buffer: np.ndarray, q: np.ndarray, v: np.ndarray, a: np.ndarray, has_a: bool
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Move all rows, gravity taken as -field at the root; return rows and work."""
+    """Move all rows, gravity taken as -field at the root; return rows and work.
+
+    At ddq = 0 unless there is an acceleration.
+    """
     rows, coordinates = take_configuration(buffer, q)
     clear_world(rows)
     n = rows.shape[0]
@@ -136,15 +139,17 @@ def _prepare(
     sp.store(rows, 0, at.ACCELERATION, (vec.scale(-1.0, at.gravity_field(buffer)), vec.ZERO))
     for k in range(1, n):
         R, p = place(rows, k, coordinates)
-        twist, _ = move(rows, k, at.rate_of(rows, k, v))
-        acceleration = accelerate(rows, k, at.rate_of(rows, k, a))
+        twist, acceleration = move(rows, k, at.rate_of(rows, k, v))
+        if has_a:
+            acceleration = accelerate(rows, k, at.rate_of(rows, k, a))
         Y = inertia_in_world(rows, k, R, p)
         f = sp.body_force(Y, twist, acceleration)
         if has_external:
             f = sp.subtract(f, sp.force_out_of(R, p, sp.load(external, k, 0)))
         sp.store(rows, k, at.WRENCH, f)
         _start(rows, work, k, Y)
-        _write_turns(rows, work, k)
+        if has_a:
+            _write_turns(rows, work, k)
     for k in range(1, n):
         _write_column_rate(rows, work, k)
     return rows, work
@@ -159,36 +164,42 @@ def _restore(buffer: np.ndarray, rows: np.ndarray) -> None:
 
 
 @inlined
-def _differentiate(buffer: np.ndarray, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> None:
-    """Fill tau, M, dtau_dq and dtau_dv."""
-    rows, work = _prepare(buffer, q, v, a)
+def _differentiate_row(
+    buffer: np.ndarray, rows: np.ndarray, work: np.ndarray, i: int, f: sp.Spatial, has_M: bool
+) -> sp.Spatial:
+    """Fill what tau, dtau_dq, dtau_dv and M have of row i and the rows from it to the root.
+
+    Y and 2B are those of all beyond row i, and so is the wrench f. M is left alone where it is
+    there already. Returns F = Y J_i.
+    """
     M, tau = at.tree_square(buffer, at.H_M), at.tree_matrix(buffer, at.H_TAU, 1)[0]
     dq, dv = at.tree_square(buffer, at.H_DTAU_DQ), at.tree_square(buffer, at.H_DTAU_DV)
-    for i in range(rows.shape[0] - 1, 0, -1):
-        tau[i - 1] = torque_of_row(rows, i)
-        Y, B = sp.load_inertia(rows, i, at.COMPOSITE), _load_coriolis(work, i)
-        J, dJ = sp.load(rows, i, at.COLUMN), sp.load(work, i, at.D_TURN)
-        by_q = sp.add(_apply(B, dJ), sp.momentum(Y, sp.load(work, i, at.D_TURN_RATE)))
-        turned = sp.add(by_q, sp.cross_force(J, sp.load(rows, i, at.WRENCH)))
-        both = sp.add(dJ, sp.load(work, i, at.D_RATE))
-        by_v = sp.add(_apply(B, J), sp.momentum(Y, both))
-        F, G = sp.momentum(Y, J), _apply_transposed(B, J)
-        j = i
-        while j > 0:
-            J, dJ = sp.load(rows, j, at.COLUMN), sp.load(work, j, at.D_TURN)
-            both = sp.add(dJ, sp.load(work, j, at.D_RATE))
+    Y, B = sp.load_inertia(rows, i, at.COMPOSITE), _load_coriolis(work, i)
+    J, dJ = sp.load(rows, i, at.COLUMN), sp.load(work, i, at.D_TURN)
+    tau[i - 1] = sp.dot(J, f)
+    by_q = sp.add(_apply(B, dJ), sp.momentum(Y, sp.load(work, i, at.D_TURN_RATE)))
+    turned = sp.add(by_q, sp.cross_force(J, f))
+    both = sp.add(dJ, sp.load(work, i, at.D_RATE))
+    by_v = sp.add(_apply(B, J), sp.momentum(Y, both))
+    F, G = sp.momentum(Y, J), _apply_transposed(B, J)
+    j = i
+    while j > 0:
+        J, dJ = sp.load(rows, j, at.COLUMN), sp.load(work, j, at.D_TURN)
+        both = sp.add(dJ, sp.load(work, j, at.D_RATE))
+        if not has_M:
             M[i - 1, j - 1] = M[j - 1, i - 1] = sp.dot(J, F)
-            dq[i - 1, j - 1] = sp.dot(dJ, G) + sp.dot(sp.load(work, j, at.D_TURN_RATE), F)
-            dv[i - 1, j - 1] = sp.dot(J, G) + sp.dot(both, F)
-            # The rows of one quaternion turn with the body, as the force on it does.
-            is_same = at.integer(rows, j, at.RATE) == at.integer(rows, i, at.RATE)
-            dq[j - 1, i - 1] = sp.dot(J, by_q) if is_same else sp.dot(J, turned)
-            dv[j - 1, i - 1] = sp.dot(J, by_v)
-            j = at.integer(rows, j, at.PARENT)
-        _add_to_parent(rows, work, i)
-        add_wrench_to_parent(rows, i)
-    _restore(buffer, rows)
-    project_mass_matrix(buffer)
+        dq[i - 1, j - 1] = sp.dot(dJ, G) + sp.dot(sp.load(work, j, at.D_TURN_RATE), F)
+        dv[i - 1, j - 1] = sp.dot(J, G) + sp.dot(both, F)
+        # The rows of one quaternion turn with the body, as the force on it does.
+        is_same = at.integer(rows, j, at.RATE) == at.integer(rows, i, at.RATE)
+        dq[j - 1, i - 1] = sp.dot(J, by_q) if is_same else sp.dot(J, turned)
+        dv[j - 1, i - 1] = sp.dot(J, by_v)
+        j = at.integer(rows, j, at.PARENT)
+    return F
+
+
+@inlined
+def _project_derivatives(buffer: np.ndarray) -> None:
     project(buffer, at.H_TAU, 1)
     project_square(buffer, at.H_DTAU_DQ)
     project_square(buffer, at.H_DTAU_DV)
@@ -201,34 +212,68 @@ def inverse_dynamics_derivatives(
     """Fill tau, M, dtau_dq and dtau_dv; external forces lie in the buffer."""
     if not (is_configuration(buffer, q) and is_velocity(buffer, v) and is_velocity(buffer, a)):
         return 1
-    _differentiate(buffer, q, v, a)
+    rows, work = _prepare(buffer, q, v, a, True)
+    for i in range(rows.shape[0] - 1, 0, -1):
+        _differentiate_row(buffer, rows, work, i, sp.load(rows, i, at.WRENCH), False)
+        _add_to_parent(rows, work, i)
+        add_wrench_to_parent(rows, i)
+    _restore(buffer, rows)
+    project_mass_matrix(buffer)
+    _project_derivatives(buffer)
     return 0
 
 
 @inlined
-def _solve(links: np.ndarray, L: np.ndarray, B: np.ndarray, X: np.ndarray) -> None:
-    """Write X = -M^-1 B of the factor L that `factorize` leaves; all columns at a time."""
+def _solve(links: np.ndarray, L: np.ndarray, X: np.ndarray, Z: np.ndarray) -> None:
+    """Turn X and Z into M^-1 X and M^-1 Z of the factor L; all columns at a time."""
     n = links.shape[0] - 1
-    for k in range(n):
-        for c in range(n):
-            X[k, c] = -B[k, c]
-    # L^T Z = -B, from the leaves to the root, then L X = Z
+    # L^T Y = X, from the leaves to the root, then L X = Y
     for k in range(n, 0, -1):
-        row, factors = X[k - 1], L[k - 1]
+        x, z, factors = X[k - 1], Z[k - 1], L[k - 1]
         for c in range(n):
-            row[c] *= factors[k - 1]
+            x[c] *= factors[k - 1]
+            z[c] *= factors[k - 1]
         j = at.integer(links, k, at.PARENT)
         while j > 0:
-            subtract_multiple(X[j - 1], factors[j - 1], row)
+            subtract_multiple(X[j - 1], factors[j - 1], x)
+            subtract_multiple(Z[j - 1], factors[j - 1], z)
             j = at.integer(links, j, at.PARENT)
     for k in range(1, n + 1):
-        row, factors = X[k - 1], L[k - 1]
+        x, z, factors = X[k - 1], Z[k - 1], L[k - 1]
         j = at.integer(links, k, at.PARENT)
         while j > 0:
-            subtract_multiple(row, factors[j - 1], X[j - 1])
+            subtract_multiple(x, factors[j - 1], X[j - 1])
+            subtract_multiple(z, factors[j - 1], Z[j - 1])
             j = at.integer(links, j, at.PARENT)
         for c in range(n):
-            row[c] *= factors[k - 1]
+            x[c] *= factors[k - 1]
+            z[c] *= factors[k - 1]
+
+
+@inlined
+def _accelerate_all(buffer: np.ndarray, rows: np.ndarray, work: np.ndarray) -> np.ndarray:
+    """Bring ddq to the rows, which have moved without it, and to the wrench of all beyond each.
+
+    What row k gains is e_k = e_parent + J_k ddq_k. All beyond it feels Y e_k, and F_j ddq_j for
+    each row j there, which is collected on the way back.
+
+    Returns:
+        The work in which that is collected, empty.
+    """
+    n, ddq = rows.shape[0], at.vector_of(buffer, at.H_DDQ)
+    gained = at.matrix_of(buffer, at.H_WORK, n, at.B_STRIDE)
+    sp.store(gained, 0, at.B_ACCELERATION, (vec.ZERO, vec.ZERO))
+    sp.store(gained, 0, at.B_WRENCH, (vec.ZERO, vec.ZERO))
+    for k in range(1, n):
+        e = sp.scale(at.rate_of(rows, k, ddq), sp.load(rows, k, at.COLUMN))
+        e = sp.add(sp.load(gained, at.integer(rows, k, at.PARENT), at.B_ACCELERATION), e)
+        sp.store(gained, k, at.B_ACCELERATION, e)
+        sp.store(gained, k, at.B_WRENCH, (vec.ZERO, vec.ZERO))
+        sp.store(rows, k, at.ACCELERATION, sp.add(sp.load(rows, k, at.ACCELERATION), e))
+        f = sp.momentum(sp.load_inertia(rows, k, at.COMPOSITE), e)
+        sp.store(rows, k, at.WRENCH, sp.add(sp.load(rows, k, at.WRENCH), f))
+        _write_turns(rows, work, k)
+    return gained
 
 
 @CheckedKernel
@@ -241,20 +286,43 @@ def forward_dynamics_derivatives(
     """
     if not (is_configuration(buffer, q) and is_velocity(buffer, v) and is_velocity(buffer, tau)):
         return 1
-    wrong = fill_accelerations(buffer, q, v, tau)
+    rows, work = _prepare(buffer, q, v, v, False)
+    M, nle = at.tree_square(buffer, at.H_M), at.tree_matrix(buffer, at.H_TAU, 1)[0]
+    for i in range(rows.shape[0] - 1, 0, -1):
+        nle[i - 1] = torque_of_row(rows, i)
+        write_mass_row(rows, i, M)
+        _add_to_parent(rows, work, i)
+        add_wrench_to_parent(rows, i)
+    project_mass_matrix(buffer)
+    project(buffer, at.H_TAU, 1)
+    wrong = solve_accelerations(buffer, tau, at.vector_of(buffer, at.H_TAU))
     if wrong != 0:
         return wrong
-    _differentiate(buffer, q, v, at.vector_of(buffer, at.H_DDQ))
-    M, links, L = at.mass_matrix_of(buffer), at.links_of(buffer), at.square_of(buffer, at.H_FACTOR)
-    L[:] = M
-    wrong = factorize(links, M, L)
-    if wrong != 0:
-        return wrong
+    gained, ddq = _accelerate_all(buffer, rows, work), at.vector_of(buffer, at.H_DDQ)
+    for i in range(rows.shape[0] - 1, 0, -1):
+        beyond = sp.load(gained, i, at.B_WRENCH)
+        f = sp.add(sp.load(rows, i, at.WRENCH), beyond)
+        sp.store(rows, i, at.WRENCH, f)
+        F = _differentiate_row(buffer, rows, work, i, f, True)
+        parent = at.integer(rows, i, at.PARENT)
+        beyond = sp.add(beyond, sp.scale(at.rate_of(rows, i, ddq), F))
+        sp.store(gained, parent, at.B_WRENCH, sp.add(sp.load(gained, parent, at.B_WRENCH), beyond))
+    _restore(buffer, rows)
+    _project_derivatives(buffer)
+    links, L = at.links_of(buffer), at.square_of(buffer, at.H_FACTOR)
     invert(links, L, at.square_of(buffer, at.H_MINV))
-    by_q, by_v = at.square_of(buffer, at.H_DTAU_DQ), at.square_of(buffer, at.H_DTAU_DV)
-    _solve(links, L, by_q, at.square_of(buffer, at.H_DDQ_DQ))
-    _solve(links, L, by_v, at.square_of(buffer, at.H_DDQ_DV))
+    by_q, by_v = at.square_of(buffer, at.H_DDQ_DQ), at.square_of(buffer, at.H_DDQ_DV)
+    _negative(at.square_of(buffer, at.H_DTAU_DQ), by_q)
+    _negative(at.square_of(buffer, at.H_DTAU_DV), by_v)
+    _solve(links, L, by_q, by_v)
     return 0
+
+
+@inlined
+def _negative(X: np.ndarray, out: np.ndarray) -> None:
+    for i in range(X.shape[0]):
+        for j in range(X.shape[1]):
+            out[i, j] = -X[i, j]
 
 
 @CheckedKernel
@@ -262,7 +330,7 @@ def coriolis_matrix(buffer: np.ndarray, q: np.ndarray, v: np.ndarray) -> int:
     """Fill C: C_ji = J_j . (Y J'_i + B J_i), with Y and B of all beyond the later row."""
     if not (is_configuration(buffer, q) and is_velocity(buffer, v)):
         return 1
-    rows, work = _prepare(buffer, q, v, v)
+    rows, work = _prepare(buffer, q, v, v, True)
     C = at.tree_square(buffer, at.H_CORIOLIS)
     for i in range(rows.shape[0] - 1, 0, -1):
         Y, B = sp.load_inertia(rows, i, at.COMPOSITE), _load_coriolis(work, i)
@@ -287,7 +355,7 @@ def centroidal_map_rate(buffer: np.ndarray, q: np.ndarray, v: np.ndarray) -> int
     """Fill Ag and dAg: of F = Y J the rate is Y J' + (B + B^T) J, since Y' = v x* Y - Y v x."""
     if not (is_configuration(buffer, q) and is_velocity(buffer, v)):
         return 1
-    rows, work = _prepare(buffer, q, v, v)
+    rows, work = _prepare(buffer, q, v, v, True)
     for i in range(rows.shape[0] - 1, 0, -1):
         _add_to_parent(rows, work, i)
     write_map(buffer, rows)
