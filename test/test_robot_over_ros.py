@@ -114,7 +114,7 @@ with Robot.connect(timeout=60.0) as robot:
     assert robot.mode == 'home', robot.mode
     start = robot.pose.translation
     robot.move_by([0.0, 0.0, -0.03], duration=1.0)
-    np.testing.assert_allclose(robot.pose.translation - start, [0, 0, -0.03], atol=1e-5)
+    np.testing.assert_allclose(robot.pose.translation - start, [0, 0, -0.03], atol=1e-9)
     try:
         robot.move_by([2.0, 0.0, 0.0])
     except RefusedError as error:

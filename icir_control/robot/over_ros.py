@@ -39,6 +39,7 @@ STANDSTILL = 20.0
 
 _LOOK = 0.05  # s of the arm between two calls of `look`
 _STATES = QoSProfile(depth=10_000)
+_REFERENCE_TIMEOUT = 0.5  # s of wall time; while time stands still none comes
 
 
 class OverRos:
@@ -69,10 +70,12 @@ class OverRos:
         self._rows: list[tuple[int, Array, Array, Array]] = []
         self._reference: PoseStamped | None = None
         self._outcomes: list[dict[str, str]] = []
+        self._newest_outcomes: list[dict[str, str]] = []
         self._spans: list[tuple[float, str]] = []
         self._pushes: list[WrenchStamped] = []
         self._services = Services(node, self._check)
         self._request = ''
+        self._arrived = 0.0  # when the last motion had, at the latest [s]
         self._is_open = True
         self._thread = threading.Thread(target=self._take, daemon=True)
         self._thread.start()
@@ -146,6 +149,9 @@ class OverRos:
                     continue
                 row = states.position.copy(), states.velocity.copy(), states.effort.copy()
                 self._rows.append((states.stamp_ns, *row))
+            # Nobody learns that a motion has arrived before he has the state where it did.
+            while self._newest_outcomes:
+                self._outcomes.append(self._newest_outcomes.pop(0))
 
     def _take_pose(self, message: PoseStamped) -> None:
         self._reference = message
@@ -155,7 +161,7 @@ class OverRos:
 
     def _take_status(self, message: DiagnosticStatus) -> None:
         values = {pair.key: pair.value for pair in message.values}
-        self._outcomes.append({**values, 'words': message.message})
+        self._newest_outcomes.append({**values, 'words': message.message})
 
     # --- State
 
@@ -177,8 +183,14 @@ class OverRos:
 
     @property
     def reference_pose(self) -> SE3:
-        """T_base_tool that the tool should have, by the newest message."""
+        """T_base_tool that the tool should have, by a message since the last motion arrived.
+
+        They come at a bounded rate: one from before would not be the path's end.
+        """
         assert self._reference is not None
+        end = time.monotonic() + _REFERENCE_TIMEOUT
+        while _seconds(self._reference.header.stamp) < self._arrived and time.monotonic() < end:
+            time.sleep(PERIOD)
         p, o = self._reference.pose.position, self._reference.pose.orientation
         return SE3.from_quaternion((o.x, o.y, o.z, o.w), (p.x, p.y, p.z))
 
@@ -262,8 +274,7 @@ class OverRos:
 
         # Time may pass before the bridge has taken it.
         acting = self._services.wait(found, ANSWER_TIMEOUT, f'the push on {link!r} does not act')
-        begin = acting[0].header.stamp
-        self.run(begin.sec + 1e-9 * begin.nanosec + seconds - self.time)
+        self.run(_seconds(acting[0].header.stamp) + seconds - self.time)
 
     def finish(self, timeout: float) -> None:
         """Wait until the motion of the last request has arrived."""
@@ -274,6 +285,7 @@ class OverRos:
             raise MotionError(self._request, f'it takes longer than {timeout:g} s')
         if found['outcome'] == 'aborted':
             raise MotionError(self._request, found['words'])
+        self._arrived = self.time
 
     def run(self, seconds: float) -> None:
         """Let time pass."""
@@ -360,3 +372,7 @@ class OverRos:
             self._children.stop()
         if self._owns_ros:
             rclpy.try_shutdown()
+
+
+def _seconds(stamp: Any) -> float:
+    return float(stamp.sec + 1e-9 * stamp.nanosec)
