@@ -18,13 +18,17 @@ FOLDED = np.radians([-49.0, 67.0, -139.0, -19.0, -31.0, -8.0])
 def test_a_push_is_an_arrow_and_the_way_of_the_tool_a_line(ros_graph):
     start = f'initial_configuration_deg:={np.degrees(HOME).tolist()}'
     session = Session(
-        ros_graph, 'frame_prefix:=left/', bridge_parameters=('real_time_factor:=0.0', start)
+        # The trail has a point for each message at most, and those come by wall time.
+        ros_graph,
+        'frame_prefix:=left/',
+        bridge_parameters=('real_time_factor:=2.0', start),
     )
     heard = []
     session.observer.create_subscription(
         MarkerArray, 'controller/markers', lambda message: heard.append(message.markers), 1
     )
     session.controller.wait_for('new start at')
+    session.observer.spin_until(lambda: heard, what='the tool where it begins')
     assert session.observer.call(Trigger, 'controller/modes/down').success
     session.wait(2.2)
     session.push((0.0, 0.0, -20.0), hold=100.0)
