@@ -1,4 +1,4 @@
-"""Where the package's shared files are: URDF, configuration, launch and view files."""
+"""Where the package's shared files are: URDF, configuration, launch and view files; and meshes."""
 
 import os
 import sys

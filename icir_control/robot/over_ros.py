@@ -149,7 +149,7 @@ class OverRos:
                     continue
                 row = states.position.copy(), states.velocity.copy(), states.effort.copy()
                 self._rows.append((states.stamp_ns, *row))
-            # Nobody learns that a motion has arrived before he has the state where it did.
+            # An outcome is told once all states that came before it are there.
             while self._newest_outcomes:
                 self._outcomes.append(self._newest_outcomes.pop(0))
 

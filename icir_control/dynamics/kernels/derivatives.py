@@ -330,7 +330,7 @@ def coriolis_matrix(buffer: np.ndarray, q: np.ndarray, v: np.ndarray) -> int:
     """Fill C: C_ji = J_j . (Y J'_i + B J_i), with Y and B of all beyond the later row."""
     if not (is_configuration(buffer, q) and is_velocity(buffer, v)):
         return 1
-    rows, work = _prepare(buffer, q, v, v, True)
+    rows, work = _prepare(buffer, q, v, v, False)
     C = at.tree_square(buffer, at.H_CORIOLIS)
     for i in range(rows.shape[0] - 1, 0, -1):
         Y, B = sp.load_inertia(rows, i, at.COMPOSITE), _load_coriolis(work, i)
@@ -355,7 +355,7 @@ def centroidal_map_rate(buffer: np.ndarray, q: np.ndarray, v: np.ndarray) -> int
     """Fill Ag and dAg: of F = Y J the rate is Y J' + (B + B^T) J, since Y' = v x* Y - Y v x."""
     if not (is_configuration(buffer, q) and is_velocity(buffer, v)):
         return 1
-    rows, work = _prepare(buffer, q, v, v, True)
+    rows, work = _prepare(buffer, q, v, v, False)
     for i in range(rows.shape[0] - 1, 0, -1):
         _add_to_parent(rows, work, i)
     write_map(buffer, rows)
