@@ -158,6 +158,20 @@ def test_they_are_those_of_differences_for_every_joint_and_with_forces(seed):
                 assert_equal(one, reference, 1e-7)
 
 
+@pytest.mark.parametrize('fill', [icir.coriolis_matrix, icir.centroidal_map_time_variation])
+def test_frames_accelerate_as_at_ddq_0_afterwards(fill):
+    model = random_tree(3)
+    rng = np.random.default_rng(3)
+    q, v = model.random_configuration(rng), rng.normal(size=model.nv)
+    data, other = model.create_data(), model.create_data()
+    icir.compute_all_terms(model, other, q, v)
+    fill(model, data, q, v)
+    for frame in range(len(model.frames)):
+        expected = icir.frame_classical_acceleration(model, other, frame).vector
+        found = icir.frame_classical_acceleration(model, data, frame).vector
+        assert_equal(found, expected, 1e-12)
+
+
 @pytest.mark.parametrize('seed', range(len(SIZES)))
 def test_the_coriolis_matrix_is_that_of_christoffel(seed):
     """C v = nle - g, and dM/dt = C + C^T, which a matrix with the first alone has not."""
