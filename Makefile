@@ -21,6 +21,10 @@ $(INSTALL) --dry-run --report $(VENV)/.report -e '.[$(EXTRAS)$(1)]' \
   && $(INSTALL) --no-compile --no-deps -r $(VENV)/.packages -e .
 endef
 
+# Robots of others, and Pinocchio.
+INSTALL_BENCH = $(BIN)/python -c 'from importlib.metadata import version as v; v("pin"), v("example-robot-data")' \
+  2>/dev/null || $(INSTALL) -e '.[bench]'
+
 define CHOOSE_PACKAGES
 import json, sys
 for found in json.load(sys.stdin)['install']:
@@ -124,11 +128,11 @@ test: $(ALL_STAMP)
 	$(PYTEST) $(ARGS)
 
 test-long: $(ALL_STAMP)
+	@$(INSTALL_BENCH)
 	FUZZ_CASES=10000 $(PYTEST) -m '' $(ARGS)
 
 bench: $(ALL_STAMP)
-	@$(BIN)/python -c 'import example_robot_data, pinocchio' 2>/dev/null \
-	  || $(INSTALL) -e '.[bench]'
+	@$(INSTALL_BENCH)
 	@for script in benchmark/[a-z]*.py; do \
 	  echo; echo "== $$script"; $(BIN)/python $$script || exit 1; \
 	done
