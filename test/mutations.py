@@ -86,9 +86,12 @@ def flip(function: ast.FunctionDef, seed: int) -> int:
         return change.lineno
     call = calls[-1]
     names = [ast.unparse(argument) for argument in call.args]
-    # The last argument is written to, if it is not what is stored.
+    # The last argument is written to, if it is not what is stored. Of a factor the sign is free.
     is_stored = '.store' in ast.unparse(call.func) or names[-2] == 'buffer'
-    place = names.index('q') if 'q' in names else -1 if is_stored else -2
+    place = -1 if is_stored else -2
+    for name in ('q', 'links'):
+        if name in names:
+            place = names.index(name)
     call.args[place] = negative(call.args[place])
     return call.lineno
 

@@ -1,5 +1,6 @@
 """How Python's values reach a compiled kernel, read as they are or refused, and its own Python."""
 
+import gc
 import os
 import subprocess
 import sys
@@ -122,6 +123,23 @@ def test_a_wrong_number_of_arguments_is_refused(call):
     for count in (0, 3, 5):
         with pytest.raises(TypeError):
             call(*[np.ones(2)] * count)
+
+
+def test_names_of_arguments_are_refused(call):
+    with pytest.raises(TypeError):
+        call(np.ones(2), np.ones((2, 2)), 1, output=np.ones(2))
+
+
+@pytest.mark.skipif(JIT_DISABLED, reason='Python knows what a function needs')
+def test_code_is_kept_as_long_as_it_may_be_called():
+    entry = CheckedKernel(count._function.py_func)
+    entry.run(1, 1)
+    call = entry.call
+    kept = weakref.ref(entry._function)
+    del entry
+    gc.collect()
+    assert kept() is None
+    assert np.array_equal(call(6, 7), expected(6, 7))
 
 
 def test_arguments_are_borrowed(call):

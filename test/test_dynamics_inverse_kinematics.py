@@ -5,6 +5,7 @@ import pytest
 from mujoco_oracle import MujocoOracle
 
 from icir_control import dynamics as icir
+from icir_control.dynamics.kernels.inverse_kinematics import converge
 from icir_control.errors import (
     InvalidValueError,
     OutOfReachError,
@@ -148,3 +149,19 @@ def test_bad_arguments_are_named():
                 solve(*wrong)
     with pytest.raises(UnknownNameError, match="'hand'; valid: universe"):
         icir.inverse_kinematics(model, data, 'hand', goal, q0)
+
+
+@pytest.mark.parametrize('enough', [1, 3])
+def test_starts_beyond_those_that_are_enough_stay(enough):
+    model = load('gen3_6dof')
+    data, q = model.create_data(), np.full(6, 0.5)
+    icir.forward_kinematics(model, data, q)
+    pose = icir.frame_placement(model, data, TOOL)
+    goal = np.vstack([pose.rotation, pose.translation])
+    starts = np.tile(q + 0.1, (5, 1))
+    kept, left = starts.copy(), np.full((5, 2), np.inf)
+    limits = model.lower_position_limit, model.upper_position_limit
+    converge(data.buffer, model.frame_id(TOOL), goal, starts, *limits, q, enough, left)
+    assert np.abs(starts[:enough] - q).max() < 1e-8
+    assert np.array_equal(starts[enough:], kept[enough:])
+    assert np.isfinite(left[:, 0]).tolist() == [m < enough for m in range(5)]

@@ -29,11 +29,13 @@ if JIT_DISABLED:
         """Return a `Motion` of two vectors."""
         return Motion.trusted(np.array((*linear, *angular)))
 
+    _OPTIONS: dict[str, Any] = {}
 else:
     from icir_control.dynamics.kernels import boxing
 
     fresh_matrix = boxing.fresh_matrix  # type: ignore[assignment]
     new_motion = boxing.new_motion  # type: ignore[assignment]
+    _OPTIONS = {'pipeline_class': boxing.EntranceCompiler, 'no_cpython_wrapper': True}
 
 LARGEST = 1e100
 """The sum of the magnitudes of a vector is below: squares of larger numbers are infinite."""
@@ -61,7 +63,7 @@ class CheckedKernel:
         """Compile nothing yet."""
         code = function.__code__
         self.names = code.co_varnames[: code.co_argcount]
-        self._function = function if JIT_DISABLED else cached(function)
+        self._function = function if JIT_DISABLED else cached(function, **_OPTIONS)
         self.call: Callable[..., Any] = _refuse
 
     def run(self, *arguments: Any) -> Any:
@@ -89,9 +91,9 @@ def _dimensions(argument: Any) -> int | None:
 
 def _compiled(function: Any, dimensions: tuple[int | None, ...]) -> Callable[..., Any]:
     # Not imported without the compiler.
-    from icir_control.dynamics.kernels.boxing import Index, PlainArray
+    from icir_control.dynamics.kernels.boxing import Index, PlainArray, entrance
 
-    return function.compile(tuple(Index() if n is None else PlainArray(n) for n in dimensions))
+    return entrance(function, *(Index() if n is None else PlainArray(n) for n in dimensions))
 
 
 def _plain(function: Any, dimensions: tuple[int | None, ...]) -> Callable[..., Any]:

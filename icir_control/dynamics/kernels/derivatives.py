@@ -251,20 +251,18 @@ def _solve(links: np.ndarray, L: np.ndarray, X: np.ndarray, Z: np.ndarray) -> No
 
 
 @inlined
-def _accelerate_all(buffer: np.ndarray, rows: np.ndarray, work: np.ndarray) -> np.ndarray:
+def _accelerate_all(
+    buffer: np.ndarray, rows: np.ndarray, work: np.ndarray, gained: np.ndarray
+) -> None:
     """Bring ddq to the rows, which have moved without it, and to the wrench of all beyond each.
 
     What row k gains is e_k = e_parent + J_k ddq_k. All beyond it feels Y e_k, and F_j ddq_j for
-    each row j there, which is collected on the way back.
-
-    Returns:
-        The work in which that is collected, empty.
+    each row j there, which is collected in `gained` on the way back.
     """
-    n, ddq = rows.shape[0], at.vector_of(buffer, at.H_DDQ)
-    gained = at.matrix_of(buffer, at.H_WORK, n, at.B_STRIDE)
+    ddq = at.vector_of(buffer, at.H_DDQ)
     sp.store(gained, 0, at.B_ACCELERATION, (vec.ZERO, vec.ZERO))
     sp.store(gained, 0, at.B_WRENCH, (vec.ZERO, vec.ZERO))
-    for k in range(1, n):
+    for k in range(1, rows.shape[0]):
         e = sp.scale(at.rate_of(rows, k, ddq), sp.load(rows, k, at.COLUMN))
         e = sp.add(sp.load(gained, at.integer(rows, k, at.PARENT), at.B_ACCELERATION), e)
         sp.store(gained, k, at.B_ACCELERATION, e)
@@ -273,7 +271,6 @@ def _accelerate_all(buffer: np.ndarray, rows: np.ndarray, work: np.ndarray) -> n
         f = sp.momentum(sp.load_inertia(rows, k, at.COMPOSITE), e)
         sp.store(rows, k, at.WRENCH, sp.add(sp.load(rows, k, at.WRENCH), f))
         _write_turns(rows, work, k)
-    return gained
 
 
 @CheckedKernel
@@ -298,7 +295,9 @@ def forward_dynamics_derivatives(
     wrong = solve_accelerations(buffer, tau, at.vector_of(buffer, at.H_TAU))
     if wrong != 0:
         return wrong
-    gained, ddq = _accelerate_all(buffer, rows, work), at.vector_of(buffer, at.H_DDQ)
+    ddq = at.vector_of(buffer, at.H_DDQ)
+    gained = at.matrix_of(buffer, at.H_WORK, rows.shape[0], at.B_STRIDE)
+    _accelerate_all(buffer, rows, work, gained)
     for i in range(rows.shape[0] - 1, 0, -1):
         beyond = sp.load(gained, i, at.B_WRENCH)
         f = sp.add(sp.load(rows, i, at.WRENCH), beyond)
