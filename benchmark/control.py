@@ -26,7 +26,8 @@ from icir_control.app.robot import RobotFiles
 from icir_control.control import Controller
 from icir_control.simulation import Plant
 
-sys.path.append(str(Path(__file__).resolve().parent.parent / 'docs'))  # comparison_laws
+sys.path.append(str(Path(__file__).resolve().parent.parent / 'docs'))
+from comparison_laws import TASK_KD, TASK_KP
 
 PERIOD = 1e-3  # s
 TICKS, ROUNDS = 500, 15
@@ -68,12 +69,16 @@ class Tutorial:
         self.data = self.model.createData()
         self.frame = self.model.getFrameId('end_effector_link')
         law = controller.config.modes['down'].law
-        self.kp, self.kd = controller.config.task_gains
+        self.kp, self.kd = self.gains(controller)
         self.start_time, q, _ = state
         self.duration = law.duration
         pin.framesForwardKinematics(self.model, self.data, q)
         self.start = self.data.oMf[self.frame].copy()
         self.way, self.turn = np.array(law.translation), np.zeros(3)
+
+    def gains(self, controller: Controller) -> tuple[np.ndarray, np.ndarray]:
+        """Return kp and kd: those of the tutorial, as on our side."""
+        return TASK_KP, TASK_KD
 
     def goal(self, time: float) -> pin.SE3:
         """Return the pose of the cubic."""
@@ -102,6 +107,10 @@ class Matched(Tutorial):
     def __init__(self, controller: Controller, state: State) -> None:
         super().__init__(controller, state)
         self.before = self.now = self.after = state[1]
+
+    def gains(self, controller: Controller) -> tuple[np.ndarray, np.ndarray]:
+        """Return kp and kd: those of the controller."""
+        return controller.config.task_gains
 
     def tick(self, time: float, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         """Return the torque; to be called at every period, from the first on."""

@@ -80,6 +80,7 @@ def flip(function: ast.FunctionDef, seed: int) -> int:
     # Nothing is returned but what was wrong: what it passes on, or writes last, is its result.
     ends = [one for one in function.body if isinstance(one, ast.Expr | ast.Return)]
     calls = [end.value for end in ends if isinstance(end.value, ast.Call)]
+    calls = [call for call in calls if 'ZERO' not in ast.unparse(call)]
     if not calls:
         change = [node for node in nodes if isinstance(node, ast.Assign)][-1]
         change.value = negative(change.value)

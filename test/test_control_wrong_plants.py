@@ -11,6 +11,7 @@ from icir_control.app.measurement import TimeSeries
 from icir_control.app.promises.path import joint_motion_error
 from icir_control.app.promises.plants import (
     DEVIATIONS,
+    DOWN_BOUNDS,
     HOME_BOUNDS,
     TOO_FAST,
     combinations,
@@ -25,8 +26,8 @@ from icir_control.simulation import Plant
 from icir_control.spatial import SE3
 
 NOISE = DEVIATIONS['noise']
-# The tool is measured as coarsely by both; which is nearer to the line is chance.
-WORSE_AT_TOOL = {'noise': 1.1, 'encoders': 1.1}
+NOISY = 1.02
+"""Of the ratios in noise: to the feedback's share the observer adds its own."""
 FINER = ('rk4', 'five_substeps', 'implicitfast')
 QUICK = ('heavier', 'friction')
 OFTEN = ('heavier', 'friction', 'rotors_0.05', 'delay_2', 'encoders', *FINER)
@@ -63,13 +64,14 @@ def test_down_is_no_worse_than_the_textbooks(name):
 @pytest.mark.parametrize('name', DEVIATIONS)
 def test_both_motions_are_no_worse_than_the_textbooks(name):
     assert_no_worse('home', Plant(**DEVIATIONS[name]), HOME_BOUNDS.get(name, 1.0))
-    assert_no_worse('down', Plant(**DEVIATIONS[name]), WORSE_AT_TOOL.get(name, 1.0))
+    assert_no_worse('down', Plant(**DEVIATIONS[name]), DOWN_BOUNDS.get(name, 1.0))
 
 
 @pytest.mark.long
 @pytest.mark.parametrize('plant', [*combinations(51)], ids=str)
-def test_home_is_no_worse_on_plants_with_several_deviations(plant):
-    assert_no_worse('home', plant, HOME_BOUNDS['noise'] if plant.position_noise else 1.0)
+def test_both_motions_are_no_worse_on_plants_with_several_deviations(plant):
+    assert_no_worse('home', plant)
+    assert_no_worse('down', plant, NOISY if plant.position_noise or plant.encoder_bits else 1.0)
 
 
 def assert_no_worse(mode: str, plant: Plant, most: float = 1.0) -> None:
@@ -123,13 +125,28 @@ def on_the_eight(plant: Plant) -> tuple[float, float]:
         pytest.param({'joint_friction': 1.0}, 0.75, marks=pytest.mark.slow),
         ({'joint_friction': 1.0, 'rotor_inertia': 0.005, 'delay_steps': 1, **NOISE}, 0.9),
         pytest.param({'mass_scale': 1.1}, 0.2, marks=pytest.mark.slow),
+        pytest.param({'joint_friction': 1.0, 'encoder_bits': 17}, 0.9, marks=pytest.mark.slow),
+        pytest.param(NOISE, NOISY, marks=pytest.mark.slow),
     ],
-    ids=['friction', 'friction, delay and noise', 'mass'],
+    ids=['friction', 'friction, delay and noise', 'mass', 'friction and encoders', 'noise'],
 )
 def test_joints_that_reverse_are_no_worse_than_the_textbooks(deviations, share):
-    """Anchors: 0.92, 1.29, 0.06 where friction is not turned with the reference."""
+    """Anchors: 0.92, 1.29, 0.06 where friction is not turned with the reference.
+
+    1.35 where friction is what changes within 0.1 s, however slow the estimate is; 1.64 where the
+    arm is held at the first sample.
+    """
     ours, theirs = on_the_eight(Plant(**deviations))
     assert ours <= share * theirs
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    'plant', [*(Plant(**one) for one in DEVIATIONS.values()), *combinations(51)], ids=str
+)
+def test_an_eight_is_no_worse_than_the_textbooks_on_any_plant(plant):
+    ours, theirs = on_the_eight(plant)
+    assert ours <= theirs * (NOISY if plant.position_noise else 1.0)
 
 
 AT_TOOL = [(0.0, 0.0, 0.0), (0.1, 0.0, 0.0), (0.0, -0.07, 0.07)]
@@ -209,6 +226,15 @@ def test_an_arm_that_is_held_before_its_noise_is_known_stays_where_it_is():
     loop = ClosedLoop(start=HOME, plant=Plant(velocity_noise=1e-2))
     log = loop.go('hold', 1.0)
     assert np.abs(log['position'] - HOME).max() < 2e-4
+
+
+@pytest.mark.parametrize('seed', range(4))
+def test_an_arm_that_is_held_from_the_start_on_is_where_it_was_in_the_mean(seed):
+    """Anchor: up to 3e-4 rad where it is held at the first sample."""
+    plant = Plant(**NOISE, noise_seed=seed)
+    log = ClosedLoop(start=HOME, plant=plant).go('hold', 1.0)
+    assert np.abs(log['position_reference'][-1] - HOME).max() < 1.2e-4
+    assert np.ptp(log['position_reference'][500:], axis=0).max() < 1e-12
 
 
 @pytest.mark.parametrize('delay', [1, 2])

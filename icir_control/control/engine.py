@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from icir_control.control.clearance import Clearance, Repulsion
 from icir_control.control.config import ControllerConfig
-from icir_control.control.kernels.estimate import NOISE_TIME
+from icir_control.control.kernels.estimate import NOISE_TIME, QUIET
 from icir_control.control.kernels.memory import (
     ACTUATE,
     ADVANCE,
@@ -36,6 +36,9 @@ SLOW_SHARE = 0.2
 
 REST_SPEED = 0.05
 """[rad/s or m/s] Below which an arm is at rest as long as the noise is not known."""
+
+SETTLING_TICKS = 30
+"""In which an arm that is held from a start on learns where that was, if its sensors are noisy."""
 
 _SAME_TIME = 1e-10  # s, far below the nanosecond that stamps count
 
@@ -72,7 +75,7 @@ class Engine:
         self._law = RunningLaw(Law(self.arm), workspace)
         self._ramps = self._law.ramps
         self._wrench_until = np.inf
-        self._looks_beyond = self._predicts = False
+        self._looks_beyond = self._predicts = self._settles = False
         self._segments: deque[JointTrajectory] = deque()
         self._clearance: Clearance | None = None
         self._repulsion: Repulsion | None = None
@@ -152,6 +155,7 @@ class Engine:
         memory.drag = 0.0
         memory.ticks = memory.prepared = 0
         memory.velocity_noise[:] = memory.bias_change[:] = 0.0
+        memory.quiet_gain[:] = np.inf
         memory.filtered_velocity[:] = self.v
         memory.filtered_position[:] = self.q
         memory.path = NO_PATH
@@ -176,6 +180,8 @@ class Engine:
             law.advance()
         if self._segments:
             self._go_on()
+        if self._settles:
+            self._settle()
         if self._repulsion is not None and self._yields:
             self._keep_apart()
         if self.alarmed:
@@ -237,6 +243,16 @@ class Engine:
             memory.path_time -= memory.duration
             self.workspace.install_path(self._segments.popleft())
 
+    def _settle(self) -> None:
+        """Bring the reference to the mean of the positions so far, where sensors are noisy."""
+        memory, tick = self.memory, self.tick_record
+        if (memory.velocity_noise > QUIET).any():
+            shift = (self.q - tick.position_reference) / (memory.ticks + 1.0)
+            for place in (memory.q_before, tick.position_reference, memory.q_after):
+                place += shift
+            memory.joint_coefficients[:, 0] += shift
+        self._settles = memory.ticks < SETTLING_TICKS and self._rests
+
     @property
     def motion_left(self) -> float:
         """How much of the path's own time is left to the reference [s]."""
@@ -274,6 +290,7 @@ class Engine:
         self.workspace.install_path(plan.path)
         self.workspace.forget_contact()
         self._segments = deque(plan.then)
+        self._settles = plan.halts and memory.ticks < SETTLING_TICKS and self._rests
         memory.joints_follow = memory.tracks and memory.path == POSE_PATH
         named = type(law).acceleration.__code__.co_names
         memory.needs_twist = not self._law.is_compiled or 'twist_reference' in named

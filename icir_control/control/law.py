@@ -53,12 +53,15 @@ class Plan:
         duration: Time that the motion takes [s]; 0 where there is none.
         note: What the user should know, such as a motion that was lengthened; empty for nothing.
         then: Where a joint path goes on after its end; each follows the one before.
+        halts: Whether a joint path leads to a halt, wherever that is: soon after the start it may
+            be shifted, as far as the first sample was wrong about where the arm rests.
     """
 
     path: JointTrajectory | SE3Trajectory | None = None
     duration: float = 0.0
     note: str = ''
     then: tuple[JointTrajectory, ...] = ()
+    halts: bool = False
 
 
 class Tick:

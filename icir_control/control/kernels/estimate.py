@@ -43,12 +43,12 @@ TURN_SPEED = 0.002
 """[rad/s or m/s] Of a joint's reference, at which its friction has turned."""
 
 TURN_TIME = 0.1
-"""[s] After a turn, in which what changes is friction."""
+"""[s] After a turn, in which what changes is friction; longer where the estimate takes longer."""
 
 LEAST_FRICTION = 0.01
 """Share of the effort limit below which it may as well be something else."""
 
-FRICTION_NOISE = 10.0
+FRICTION_NOISE = 3.0
 """Times `ESTIMATE_NOISE` below which it may be noise, where the velocity has any."""
 
 QUIET = 1e-8
@@ -95,8 +95,8 @@ def observe(memory: Struct, tick: Struct) -> None:
     therefore at most 2 w / (rho - 1), `observer_rate` by the share that the lacking inertia has
     of m, 1 / (M^-1)_ii, which the joint shows while the others are free. Lacking is what is
     declared, or what the motion leaves possible of it (`_lacking_inertia`). Where the velocity is
-    noisy, d is so by sigma_v / h, and r by sigma_v sqrt(K / h). Where an estimate oscillates all
-    the same, its gain is halved at every swing, and comes back slowly.
+    noisy, d is so by sigma_v / h, and r by at most sigma_v sqrt(K / h): `_quiet_gain`. Where an
+    estimate oscillates all the same, its gain is halved at every swing, and comes back slowly.
 
     A law that tracks cancels r. One that yields goes back to the estimate at the last time the
     arm was held at rest, which is weight: friction and damping, seen in motion, would push an arm
@@ -133,8 +133,7 @@ def observe(memory: Struct, tick: Struct) -> None:
         if memory.observing and gain > 0.0 and memory.contact == FREE:
             # What is not cancelled is no part of the loop.
             stable = min(gain, rate[i] * shown[i] / lacking) if memory.tracks else gain
-            quiet = h * ESTIMATE_NOISE**2 / (max(memory.velocity_noise[i], 0.0) + 1e-30)
-            share = min(trust[i] * min(stable, quiet) * h, 1.0)
+            share = min(trust[i] * min(stable, _quiet_gain(memory, h, i)) * h, 1.0)
             change = share * (unexplained - r[i])
             r[i] = min(max(r[i] + change, -LARGEST_SHARE * limit[i]), LARGEST_SHARE * limit[i])
             _learn_friction(memory, change, i)
@@ -153,6 +152,20 @@ def observe(memory: Struct, tick: Struct) -> None:
     if memory.tracks and fastest <= REST_SPEED and is_steady:
         copy(compensation, at_rest)
         copy(tick.q, memory.rest_position)
+
+
+@part
+def _quiet_gain(memory: Struct, h: float, i: int) -> float:
+    """Return the gain up to which the velocity's noise is little in joint i's estimate.
+
+    It changes slowly. The noise of one velocity enters the estimate at its tick, and leaves it at
+    the next one as far as the gain is still the same: what is left would stay for 1 / K.
+    """
+    gain, now = memory.quiet_gain, memory.observer_gain
+    wanted = h * ESTIMATE_NOISE**2 / (max(memory.velocity_noise[i], 0.0) + 1e-30)
+    gain[i] = min(gain[i], now)
+    gain[i] += min(h / NOISE_TIME, 1.0) * (min(wanted, now) - gain[i])
+    return float(gain[i])
 
 
 @part
@@ -181,7 +194,8 @@ def _turn_friction(memory: Struct, tick: Struct, i: int) -> None:
 @part
 def _learn_friction(memory: Struct, change: float, i: int) -> None:
     """Take what an estimate changes by soon after joint i turned for friction."""
-    if memory.tracks and memory.friction_time[i] < TURN_TIME:
+    lag = 1.0 / (memory.quiet_gain[i] + 1.0)  # at most a second
+    if memory.tracks and memory.friction_time[i] < max(TURN_TIME, lag):
         change *= -memory.friction_direction[i]
         memory.friction[i] = max(memory.friction[i] + change, 0.0)
 

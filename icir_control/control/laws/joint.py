@@ -81,7 +81,7 @@ class Hold(Law):
     def plan(self, start: Start) -> Plan:
         """Stop, always: also where the way to a halt would leave a limit."""
         path = JointTrajectory(start.time, self.stop_time, stop(start.q, start.v, self.stop_time))
-        return Plan(path, self.stop_time)
+        return Plan(path, self.stop_time, halts=True)
 
     acceleration = Joint.acceleration
 
