@@ -151,17 +151,34 @@ def test_bad_arguments_are_named():
         icir.inverse_kinematics(model, data, 'hand', goal, q0)
 
 
-@pytest.mark.parametrize('enough', [1, 3])
-def test_starts_beyond_those_that_are_enough_stay(enough):
+def converged(q, count, enough, target, limit):
+    """Where starts beside q lead if the tool is to be where it is at q; the way that is left."""
     model = load('gen3_6dof')
-    data, q = model.create_data(), np.full(6, 0.5)
+    data, limits = model.create_data(), np.full(6, limit)
     icir.forward_kinematics(model, data, q)
     pose = icir.frame_placement(model, data, TOOL)
-    goal = np.vstack([pose.rotation, pose.translation])
-    starts = np.tile(q + 0.1, (5, 1))
-    kept, left = starts.copy(), np.full((5, 2), np.inf)
-    limits = model.lower_position_limit, model.upper_position_limit
-    converge(data.buffer, model.frame_id(TOOL), goal, starts, *limits, q, enough, left)
-    assert np.abs(starts[:enough] - q).max() < 1e-8
-    assert np.array_equal(starts[enough:], kept[enough:])
-    assert np.isfinite(left[:, 0]).tolist() == [m < enough for m in range(5)]
+    goal, left = np.vstack([pose.rotation, pose.translation]), np.full((count, 2), np.inf)
+    starts, frame = np.tile(q + 0.1, (count, 1)), model.frame_id(TOOL)
+    converge(data.buffer, frame, goal, starts, -limits, limits, target, enough, left)
+    return starts, left[:, 0]
+
+
+@pytest.mark.parametrize('enough', [1, 3])
+def test_starts_beyond_those_that_are_enough_stay(enough):
+    q = np.full(6, 0.5)
+    found, left = converged(q, 5, enough, q, np.inf)
+    assert np.abs(found[:enough] - q).max() < 1e-8
+    assert np.array_equal(found[enough:], np.tile(q + 0.1, (5 - enough, 1)))
+    assert np.isfinite(left).tolist() == [m < enough for m in range(5)]
+
+
+@pytest.mark.parametrize(
+    ('angle', 'target', 'turns'),
+    [(1.0, 8.0, 1), (-1.0, -8.0, -1), (5.0, 9.9, 0), (-5.0, -9.9, 0), (8.0, -9.9, -2)],
+)
+def test_a_solution_is_turned_to_near_its_target_within_the_limits(angle, target, turns):
+    q = np.full(6, 0.5)
+    q[0] = angle
+    (found,), (left,) = converged(q, 1, 1, np.array([target, *q[1:]]), 10.0)
+    assert left < 1e-8
+    assert found[0] == pytest.approx(angle + turns * 2.0 * np.pi, abs=1e-8)

@@ -221,6 +221,52 @@ def test_a_singular_mass_matrix_is_refused(seed):
             compute()
 
 
+def balls(kind):
+    """Bodies that give way in some direction without any inertia."""
+    rng, builder = np.random.default_rng(0), icir.ModelBuilder()
+    bead = Inertia.point_mass(1.0, (0.1, 0.2, 0.3))
+    if kind in ('spherical', 'floating'):
+        return builder.add_joint('a', kind).add_body('bead', 'a', bead)
+    if kind == 'wrist':
+        parent = 'universe'
+        for i, name in enumerate('abc'):
+            place = SE3(SE3.random(rng).rotation, np.zeros(3))
+            builder.add_joint(name, 'revolute', parent, place, axis=(0.0, 0.0, 1.0))
+            parent = f'link {name}'
+            builder.add_body(parent, name, bead if i == 2 else Inertia.zero())
+        return builder
+    if kind == 'on its axis':
+        builder.add_joint('a', 'revolute', placement=SE3.random(rng), axis=(0.0, 1.0, 0.0))
+        builder.add_body('arm', 'a', Inertia.random(rng))
+        builder.add_joint('b', 'revolute', 'arm', SE3.random(rng), axis=(1.0, 0.0, 0.0))
+        return builder.add_body('bead', 'b', Inertia.point_mass(1.0, (0.0, 0.0, 0.0)))
+    # A root without mass, which floats.
+    builder.add_joint('root', 'floating').add_body('base', 'root', Inertia.zero())
+    parent = 'base'
+    for i in range(7):
+        builder.add_joint(f'j{i}', kind, parent, SE3.random(rng), axis=rng.normal(size=3))
+        parent = f'l{i}'
+        builder.add_body(parent, f'j{i}', Inertia.random(rng))
+        if i == 0 and kind == 'prismatic':
+            break
+    return builder
+
+
+@pytest.mark.parametrize('kind', ['spherical', 'floating', 'wrist', 'on its axis', 'prismatic'])
+def test_what_gives_way_without_inertia_is_refused_in_every_posture(kind):
+    model = balls(kind).build()
+    data = model.create_data()
+    for seed in range(30):
+        q, v, a = state(model, seed)
+        for compute in (
+            lambda q=q: icir.minverse(model, data, q),
+            lambda q=q, v=v, a=a: icir.aba(model, data, q, v, a),
+            lambda q=q, v=v, a=a: icir.aba_derivatives(model, data, q, v, a),
+        ):
+            with pytest.raises(ModelError, match='has no inertia'):
+                compute()
+
+
 def test_what_is_fixed_to_the_world_has_no_part_in_the_mass_that_moves():
     builder = icir.ModelBuilder().add_body('rock', 'universe', Inertia.point_mass(9.0, (1, 0, 0)))
     builder.add_joint('a', 'revolute').add_body('b', 'a', Inertia.point_mass(2.0, (1, 0, 0)))

@@ -57,13 +57,23 @@ def _types() -> tuple[Any, ...]:
 
 
 @cache
-def _compiled(function: Callable[..., int], matrices: int = 0) -> Callable[..., int]:
-    """Return a function of (dynamics, memory, tick), and of matrices, for every arm."""
+def _compiled_run() -> Callable[..., int]:
+    """Return the function of (dynamics, memory, tick) that serves every arm."""
     if JIT_DISABLED:
-        return function
+        return run
+    from icir_control.dynamics.kernels.boxing import entrance
+
+    return entrance(run, *_types())
+
+
+@cache
+def _compiled_rehearse() -> Callable[..., int]:
+    """Return the function of (dynamics, memory, tick, trace) that serves every arm."""
+    if JIT_DISABLED:
+        return rehearse
     from icir_control.dynamics.kernels.boxing import PlainArray
 
-    return bound(function, *_types(), *[PlainArray(2)] * matrices)
+    return bound(rehearse, *_types(), PlainArray(2))
 
 
 @dataclass(frozen=True)
@@ -151,7 +161,7 @@ class Workspace:
     def prepare_to_follow(self) -> None:
         """Compile what lets the joints follow a pose path, unless it is."""
         self._install_code(path_code=follow_pose_path)
-        _compiled(rehearse, 1)
+        _compiled_rehearse()
 
     def prepare_to_place(self) -> None:
         """Compile what places the tool on a joint path, unless it is."""
@@ -174,7 +184,7 @@ class Workspace:
         longest = LONGEST_TIMES * memory.duration / memory.speed_scale + LONGEST_WAIT
         steps = int(longest / self.tick.period) + 2
         trace = np.empty((steps, self._model.nv))
-        return trace[: _compiled(rehearse, 1)(*self._arguments, trace)]
+        return trace[: _compiled_rehearse()(*self._arguments, trace)]
 
     def run(self, operation: int = TICK) -> int:
         """Do one operation (`TICK`, ... of the memory module) on this memory; see the kernel."""
@@ -182,7 +192,7 @@ class Workspace:
             self._operation[0] = self._selected = operation
         if self._run is None:
             self._install_code(**STAGES)
-            self._run = _compiled(run)
+            self._run = _compiled_run()
         failed: int = self._run(*self._arguments)
         return failed
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from icir_control.compiled import JIT_DISABLED, cached, part
+from icir_control.compiled import JIT_DISABLED, part
 from icir_control.control.kernels.estimate import observe, remember
 from icir_control.control.kernels.limits import (
     brake,
@@ -34,6 +34,7 @@ from icir_control.control.kernels.reference import advance_reference
 from icir_control.control.kernels.structs import Struct, separate
 from icir_control.control.kernels.weight import turn_weight
 from icir_control.dynamics.kernels import frame_terms, gravity_of, mass_matrix_of, nle_of
+from icir_control.dynamics.kernels.checked import with_entrance
 
 
 @part
@@ -137,7 +138,7 @@ STAGES: dict[str, Any] = {
 _prepare, _, _advance, _sense, _actuate = (separate(one, field) for field, one in STAGES.items())
 
 
-@cached
+@with_entrance
 def run(dynamics: np.ndarray, memory: Struct, tick: Struct) -> int:
     """Do one operation of the controller; which one stands in the memory.
 

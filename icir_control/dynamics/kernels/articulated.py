@@ -91,13 +91,19 @@ def _start(rows: np.ndarray, work: np.ndarray, k: int) -> None:
     # Y = [[m, -m [c]], [m [c], I]]
     mixed = ((0.0, s[2], -s[1]), (-s[2], 0.0, s[0]), (s[1], -s[0], 0.0))
     _store_articulated(work, k, ((m, 0.0, 0.0, m, 0.0, m), mixed, I))
+    work[k, at.B_MASS], work[k, at.B_TRACE] = m, I[0] + I[3] + I[5]
+    vec.store(work, k, at.B_MOMENT, s)
     v = sp.load(work, k, at.B_TWIST)
     sp.store(work, k, at.B_WRENCH, sp.cross_force(v, sp.momentum((m, s, I), v)))
 
 
 @inlined
 def _eliminate(rows: np.ndarray, work: np.ndarray, k: int, tau: float) -> bool:
-    """Write U, D and u / D of row k; tell whether it has an inertia to move."""
+    """Write U, D and u / D of row k; tell whether it has an inertia to move.
+
+    D is what is left of the inertia of all beyond the row after all those rows gave way: to
+    round-off, where there is none. What it is compared with is therefore the whole inertia.
+    """
     S = _subspace(rows, k)
     # U = I S,  D = S . U,  u = tau - S . p
     I = _load_articulated(work, k)
@@ -106,8 +112,8 @@ def _eliminate(rows: np.ndarray, work: np.ndarray, k: int, tau: float) -> bool:
     D = sp.dot(S, U)
     work[k, at.B_D] = D
     work[k, at.B_RATIO] = (tau - sp.dot(S, sp.load(work, k, at.B_WRENCH))) / D
-    block = I[0] if rows[k, at.LINEAR] != 0.0 else I[2]
-    return at.NEGLIGIBLE * (block[0] + block[3] + block[5]) < D
+    whole = work[k, at.B_MASS] if rows[k, at.LINEAR] != 0.0 else work[k, at.B_TRACE]
+    return at.NEGLIGIBLE * whole < D
 
 
 @inlined
@@ -154,6 +160,12 @@ def _add_to_parent(rows: np.ndarray, work: np.ndarray, k: int) -> None:
     )
     p = sp.add(sp.load(work, parent, at.B_WRENCH), sp.force_out_of(R, r, p))
     sp.store(work, parent, at.B_WRENCH, p)
+    m, s = work[k, at.B_MASS], vec.apply(R, vec.load(work, k, at.B_MOMENT))
+    moved_trace = work[k, at.B_TRACE] + 4.0 * vec.dot(r, s) + 2.0 * m * vec.dot(r, r)
+    work[parent, at.B_MASS] += m
+    work[parent, at.B_TRACE] += moved_trace
+    s = vec.add(s, vec.scale(m, r))
+    vec.store(work, parent, at.B_MOMENT, vec.add(vec.load(work, parent, at.B_MOMENT), s))
 
 
 @inlined

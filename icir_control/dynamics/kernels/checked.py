@@ -28,17 +28,25 @@ if JIT_DISABLED:
     def new_motion(linear: Vector, angular: Vector) -> Motion:
         """Return a `Motion` of two vectors."""
         return Motion.trusted(np.array((*linear, *angular)))
-
-    _OPTIONS: dict[str, Any] = {}
 else:
     from icir_control.dynamics.kernels import boxing
 
     fresh_matrix = boxing.fresh_matrix  # type: ignore[assignment]
     new_motion = boxing.new_motion  # type: ignore[assignment]
-    _OPTIONS = {'pipeline_class': boxing.EntranceCompiler, 'no_cpython_wrapper': True}
 
 LARGEST = 1e100
 """The sum of the magnitudes of a vector is below: squares of larger numbers are infinite."""
+
+
+def with_entrance(function: Callable[..., int]) -> Callable[..., int]:
+    """Compile a kernel that keeps the interpreter's lock, for `boxing.entrance` to let Python in.
+
+    Without the compiler it is the function that it was.
+    """
+    if JIT_DISABLED:
+        return function
+    compiler = boxing.EntranceCompiler
+    return cached(function, pipeline_class=compiler, no_cpython_wrapper=True)
 
 
 class CheckedKernel:
@@ -63,7 +71,7 @@ class CheckedKernel:
         """Compile nothing yet."""
         code = function.__code__
         self.names = code.co_varnames[: code.co_argcount]
-        self._function = function if JIT_DISABLED else cached(function, **_OPTIONS)
+        self._function = with_entrance(function)
         self.call: Callable[..., Any] = _refuse
 
     def run(self, *arguments: Any) -> Any:

@@ -13,6 +13,9 @@ from icir_control.dynamics.kernels.forward import place, take_configuration
 from icir_control.dynamics.kernels.mimic import project, project_mass_matrix
 from icir_control.dynamics.kernels.vector import Matrix, Vector
 
+ROUNDING = 1e-15
+"""Of an inertia at the reference point, what rounding leaves of one about another axis."""
+
 
 @inlined
 def inertia_in_world(rows: np.ndarray, k: int, R: Matrix, p: Vector) -> sp.Inertia:
@@ -60,9 +63,17 @@ def composite_momentum(rows: np.ndarray, k: int) -> sp.Spatial:
 
 @inlined
 def write_mass_row(rows: np.ndarray, k: int, M: np.ndarray) -> None:
-    """Write row and column k of M: M_jk = J_j . F_k for k and all before it (Featherstone 6.2)."""
+    """Write row and column k of M: M_jk = J_j . F_k for k and all before it (Featherstone 6.2).
+
+    What does not turn against any inertia gets M_kk = 0, and not what rounding leaves of it.
+    """
     F = composite_momentum(rows, k)
-    j = k
+    value, at_reference = sp.dot(sp.load(rows, k, at.COLUMN), F), at.COMPOSITE + 4
+    trace = rows[k, at_reference] + rows[k, at_reference + 3] + rows[k, at_reference + 5]
+    if rows[k, at.LINEAR] == 0.0 and abs(value) < ROUNDING * trace:
+        value = 0.0
+    M[k - 1, k - 1] = value
+    j = at.integer(rows, k, at.PARENT)
     while j > 0:
         value = sp.dot(sp.load(rows, j, at.COLUMN), F)
         M[k - 1, j - 1] = value

@@ -173,7 +173,11 @@ B_U = 57
 B_D = 63
 B_RATIO = 64
 B_ACCELERATION = 65
-B_STRIDE = 72
+B_MASS = 71
+"""Mass, first moment (3) and trace of the inertia of all beyond the row, as if it were rigid."""
+B_MOMENT = 72
+B_TRACE = 75
+B_STRIDE = 80
 
 # -- work of the derivatives, by row -----------------------------------------------------------
 D_MOMENTUM = 0
@@ -187,8 +191,8 @@ D_RATE = 24
 """The rate of the column (6)."""
 D_STRIDE = 32
 
-NEGLIGIBLE = 1e-13
-"""An inertia is none that is smaller, relative to those around it: rounding leaves 1e-15."""
+NEGLIGIBLE = 1e-9
+"""An inertia is none that is smaller, relative to the whole one: rounding leaves up to 4e-11."""
 
 # -- the watched frame -------------------------------------------------------------------------
 W_POSE = 0
