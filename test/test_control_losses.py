@@ -8,7 +8,9 @@ from closed_loop import HOME, parameters_of, urdf_of
 
 from icir_control.control import Controller, ControllerConfig
 from icir_control.dynamics import load_urdf
+from icir_control.errors import RefusedError
 from icir_control.simulation import World
+from icir_control.spatial import SE3
 
 NONE, DAMPED, ROUGH = '', 'damping="2"', 'friction="1"'
 
@@ -73,3 +75,29 @@ def test_a_damped_arm_yields_as_if_it_were_not_damped():
         placements.append(loop.controller.current_pose.translation)
     np.testing.assert_allclose(*placements, atol=1e-4)
     assert np.linalg.norm(placements[0]) > 0.1
+
+
+def test_a_joint_that_its_friction_holds_is_refused_a_motion():
+    loop = Loop('friction="60"', HOME)
+    for request in (
+        lambda: loop.go('ready', 0.1),
+        lambda: loop.controller.set_target_pose(turned(loop.controller.current_pose)),
+    ):
+        with pytest.raises(RefusedError, match='friction of 60 N m or N its motor') as refusal:
+            request()
+        assert (refusal.value.reason, refusal.value.value) == ('effort_limit', 60.0)
+        assert refusal.value.upper < 60.0
+        # Which moves none of these joints.
+        loop.go('down', 0.1)
+
+
+def turned(pose):
+    return pose @ SE3.from_xyz_rpy((0.0, 0.0, 0.0), (0.0, 0.0, 0.2))
+
+
+def test_friction_does_not_shrink_with_the_speed():
+    """More time is no help against it, and none is asked for on a way that takes little else."""
+    loop = Loop('friction="7"', HOME)
+    plan = loop.controller.select('ready')
+    assert plan is None or plan.duration < 10.0
+    assert loop.controller.motion_left < 10.0

@@ -12,7 +12,6 @@ from icir_control.dynamics import (
     frame_jacobian,
     frame_placement,
     load_urdf,
-    named_frame,
 )
 from icir_control.errors import InvalidValueError, ModelError, ModelMismatchError, UnknownNameError
 from icir_control.nodes.bridge.self_check import check_model
@@ -112,12 +111,12 @@ def test_held_joints_leave_the_dynamics_of_the_others():
     np.testing.assert_allclose(data.M, data_whole.M[np.ix_(moving, moving)], **close)
     np.testing.assert_allclose(data.nle, data_whole.nle[moving], **close)
     for link in ('hand', 'finger_1', 'finger_2', 'camera', 'fore'):
-        place = frame_placement(arm, data, named_frame(arm, link))
-        place_whole = frame_placement(whole, data_whole, named_frame(whole, link))
+        place = frame_placement(arm, data, arm.frame_id(link))
+        place_whole = frame_placement(whole, data_whole, whole.frame_id(link))
         np.testing.assert_allclose(place.matrix, place_whole.matrix, **close)
     world = ReferenceFrame.WORLD
-    J = frame_jacobian(arm, data, named_frame(arm, 'hand'), world)
-    J_whole = frame_jacobian(whole, data_whole, named_frame(whole, 'hand'), world)
+    J = frame_jacobian(arm, data, arm.frame_id('hand'), world)
+    J_whole = frame_jacobian(whole, data_whole, whole.frame_id('hand'), world)
     np.testing.assert_allclose(J, J_whole[:, moving], **close)
 
 

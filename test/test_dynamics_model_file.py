@@ -47,6 +47,13 @@ def test_a_model_is_read_as_it_was_written(model, tmp_path):
         (lambda one: one['frames'][2].update(parent=True), 'is True; it must come before'),
         (lambda one: one['joints'][2].update(lower=[1, 2]), 'lower of joint joint_2'),
         (lambda one: one['joints'][2].update(axis=['x', 0, 0]), 'axis'),
+        (lambda one: one['joints'][2].update(axis=[0, 0, 2]), "'joint_2' has the axis .*length 1"),
+        (lambda one: one['joints'][2].update(axis=[0, 0, 0]), "'joint_2' has the axis .*length 1"),
+        (lambda one: one['joints'][2].update(lower=[3], upper=[2]), 'limit above its upper one'),
+        (
+            lambda one: one['joints'][0].update(damping='x'),
+            "is 'x'; expected 0 numbers",
+        ),
         (lambda one: one['inertias'][1].update(mass=-1), 'mass = -1'),
         (lambda one: one['frames'][1]['placement'][0].__setitem__(0, 7), 'a rotation'),
     ],

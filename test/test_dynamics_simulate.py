@@ -122,3 +122,5 @@ def test_times_and_torques_are_checked(arm):
         simulate(arm, lambda t, q, v: v, START[:3], duration=0.1)
     with pytest.raises(SimulationError, match='left all bounds at'):
         simulate(arm, lambda t, q, v: 1e9 * np.sign(v), START, v=np.ones(6), duration=1.0)
+    with pytest.raises(InvalidValueError, match=r'^model = None'):
+        simulate(None, lambda t, q, v: v, START, duration=0.1)

@@ -33,6 +33,18 @@ def robot():
     return Robot.simulate(start=HOME)
 
 
+def test_what_is_not_as_it_was_asked_for_is_logged(tmp_path, caplog):
+    urdf = tmp_path / 'weak.urdf'
+    text = (share_directory() / 'urdf/gen3_6dof.urdf').read_text()
+    urdf.write_text(
+        text.replace('effort="39.0"', 'effort="4.0"').replace('effort="39"', 'effort="4"')
+    )
+    Robot.simulate(start=HOME)
+    assert not caplog.records
+    Robot.simulate(urdf, start=HOME)
+    assert any('cannot hold the weight' in record.message for record in caplog.records)
+
+
 def test_the_package_and_a_simulation_need_no_ros():
     text = """
 import sys

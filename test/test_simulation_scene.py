@@ -53,6 +53,18 @@ def test_the_first_link_does_not_touch_what_stands_still():
     assert world.notes == ()
 
 
+def test_a_flat_link_that_rounding_makes_less_than_flat_is_taken():
+    """Ixx + Iyy = Izz, turned: MuJoCo finds them 1e-21 off, and refuses the link by itself."""
+    flat = '<inertia ixx="9e-6" iyy="1e-6" izz="1e-5" ixy="-1e-6" ixz="0" iyz="0"/>'
+    finger = re.sub('<inertia [^>]*>', flat, link('finger'))
+    weld = joint('weld', 'fixed', 'arm', 'finger', '0 0 1')
+    spin = joint('spin', 'continuous', 'base', 'arm', '0 0 1')
+    with pytest.raises(ValueError, match=r'A \+ B >= C'):
+        mujoco.MjModel.from_xml_string(robot(link('arm'), finger, spin, weld))
+    world = spinning(link('arm'), finger, spin, weld)
+    assert world.data.ncon == 0
+
+
 def three_links(reach, radius=0.05, **options):
     """Return a world in whose zero posture the balls of the first and the last link touch."""
     return World(
@@ -101,7 +113,7 @@ def test_a_robot_starts_where_its_motors_hold_its_weight():
     world = spinning(*HEAVY)
     assert abs(world.bias(world.position, np.zeros(1))[0]) < 0.8 * 3.0
     assert world.notes[0].startswith(
-        'spin cannot hold the weight, which takes 9.81 of 3 N m or N, in the initial'
+        'spin cannot hold the weight, 9.81 N m or N with an effort of 3 in the initial'
     )
     world.step(world.bias(world.position, np.zeros(1)))
     assert abs(state(world)[1][0]) < 1e-12

@@ -10,7 +10,7 @@ import numpy as np
 
 from icir_control.collision.kernels import distances as kernels
 from icir_control.collision.kernels import layout as at
-from icir_control.dynamics import Model, forward_kinematics, named_frame
+from icir_control.dynamics import Model, forward_kinematics
 from icir_control.errors import InvalidValueError, UnknownNameError
 from icir_control.spatial import SE3
 from icir_control.spatial.arrays import Array, checked
@@ -154,7 +154,7 @@ class CollisionPairs:
         if len(ids) < len(self.shapes):
             twice = sorted({s.name for i, s in enumerate(self.shapes) if ids[s.name] != i})
             raise InvalidValueError('shapes', ', '.join(twice), 'names that occur once')
-        frames = [model.frames[named_frame(model, shape.frame)] for shape in self.shapes]
+        frames = [model.frames[model.frame_id(shape.frame)] for shape in self.shapes]
         self._joints = [frame.parent for frame in frames]
         self.table = np.array(
             [
@@ -241,7 +241,7 @@ class CollisionPairs:
 def _checked_frames(model: Model, links: tuple[str, str]) -> tuple[str, str]:
     first, second = links
     for name in links:
-        named_frame(model, name)
+        model.frame_id(name)
     return first, second
 
 

@@ -13,7 +13,6 @@ from icir_control.dynamics import (
     Model,
     frame_placement,
     gravity_torque,
-    named_frame,
     rnea,
     root_link,
     tip_link,
@@ -23,6 +22,7 @@ from icir_control.errors import (
     ConfigurationError,
     ModelError,
     PositionLimitError,
+    RefusedError,
 )
 from icir_control.spatial import SE3, Motion
 from icir_control.trajectory import JointTrajectory
@@ -89,8 +89,8 @@ class Arm:
         self.model, self.clearance = model, clearance
         self.base_frame = base_frame or root_link(model)
         self.end_effector_frame = end_effector_frame or tip_link(model)
-        self.frame = named_frame(model, self.end_effector_frame)
-        base = model.frames[named_frame(model, self.base_frame)]
+        self.frame = model.frame_id(self.end_effector_frame)
+        base = model.frames[model.frame_id(self.base_frame)]
         if base.parent != 0:
             raise ConfigurationError(
                 f'base_frame = {self.base_frame!r} moves with joint '
@@ -147,7 +147,7 @@ class Arm:
             UnknownNameError: A frame that the model lacks.
         """
         self._workspace.sense(q, np.zeros(self.nv))
-        return frame_placement(self.model, self._workspace.data, named_frame(self.model, frame))
+        return frame_placement(self.model, self._workspace.data, self.model.frame_id(frame))
 
     def placements(self, positions: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return T_world_tool (n, 4, 3) at each of (n, nv): rows 0-2 rotation, row 3 position."""
@@ -174,8 +174,8 @@ class Arm:
     def stretch(self, path: JointTrajectory, times: NDArray[np.float64]) -> tuple[float, int]:
         """Return the factor on time that brings the torque of a path within the effort limits.
 
-        Stretched by s, tau = g + d becomes g + d / s^2, within 90 % of the limits; a joint whose
-        weight alone takes what is there does not count.
+        Stretched by s, tau = c + d becomes c + d / s^2, within 90 % of the limits; a joint whose
+        weight and friction c take what is there does not count.
 
         Args:
             path: Of the joints.
@@ -189,13 +189,35 @@ class Arm:
         for time in times:
             q, v, a = path.sample(time)
             g = gravity_torque(model, data, q)
-            d = rnea(model, data, q, v, a) - g
-            d += model.joint_damping * v + model.joint_friction * np.sign(v)
-            left = TORQUE_SHARE * limit - np.sign(d) * g
+            d = rnea(model, data, q, v, a) - g + model.joint_damping * v
+            left = TORQUE_SHARE * limit - np.sign(d) * (g + model.joint_friction * np.sign(v))
             needed = np.where(left > WEIGHT_SHARE * limit, np.abs(d) / left, 0.0)
             if needed.max() > square:
                 square, worst = float(needed.max()), int(np.argmax(needed))
         return float(np.sqrt(square)), worst
+
+    def check_friction(self, what: str, positions: NDArray[np.float64]) -> None:
+        """Refuse a way (n, nv) on which a joint moves that its own friction holds.
+
+        Args:
+            what: Whose way it is, for the message.
+            positions: Of the joints, along the way [rad or m].
+
+        Raises:
+            RefusedError: Names the first such joint.
+        """
+        friction, most = self.model.joint_friction, TORQUE_SHARE * self.model.effort_limit
+        moves = np.ptp(positions, axis=0) > ROUNDING
+        for i in np.flatnonzero(moves & (friction >= most)):
+            name, limit = self.model.joint_names[i], self.model.effort_limit[i]
+            raise RefusedError(
+                f'{what} moves {name}, whose friction of {friction[i]:.3g} N m or N its motor '
+                f'cannot overcome with an effort of {limit:.3g}',
+                reason='effort_limit',
+                joint=name,
+                value=float(friction[i]),
+                upper=float(most[i]),
+            )
 
     @property
     def middle(self) -> NDArray[np.float64]:

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from icir_control.collision import CollisionPairs, CollisionShape, HalfSpace, distance
 from icir_control.collision.kernels import layout as at
 from icir_control.control.kernels import clearance as kernels
-from icir_control.dynamics import Model, forward_kinematics, named_frame, root_link
+from icir_control.dynamics import Model, forward_kinematics, root_link
 from icir_control.errors import ClearanceError
 from icir_control.spatial import SE3
 
@@ -168,7 +168,7 @@ def _reach(pairs: CollisionPairs) -> NDArray[np.float64]:
     limits = np.where(np.isfinite(limits), limits, LONGEST)
     reach = np.zeros((len(pairs), model.nv))
     for k, row in enumerate(pairs.indices.astype(int)):
-        frames = [named_frame(model, pairs.shapes[i].frame) for i in row]
+        frames = [model.frame_id(pairs.shapes[i].frame) for i in row]
         ends = [model.frames[frame].parent for frame in frames]
         common = set(_to_root(model, ends[0])) & set(_to_root(model, ends[1]))
         for i, end in zip(row, ends, strict=True):

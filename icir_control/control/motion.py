@@ -106,6 +106,7 @@ def plan_joint_motion(
     Raises:
         PositionLimitError: A goal, or a way to it, outside the position limits.
         ClearanceError: A way on which links come too near each other.
+        RefusedError: A way on which a joint moves that its own friction holds.
     """
     arm.check_limits('the goal', goal)
     # A start faster than a limit cannot be helped by more time: its speed is then the limit.
@@ -132,6 +133,7 @@ def plan_joint_motion(
             f'the motion takes {seconds:.3g} s instead of {duration:g} s: '
             f'{arm.model.joint_names[worst]} would have been over {kind}'
         )
+    arm.check_friction('the path', samples)
     for k, sample in enumerate(samples):
         arm.check_limits(f'the path, {k / (SAMPLES - 1):.0%} of the way,', sample, start.q)
     arm.check_clearance('the path', samples)
@@ -166,7 +168,8 @@ def plan_pose_motion(
         PositionLimitError: A goal, or a way, past a joint limit.
         ClearanceError: A way on which links come too near each other.
         SingularityError: A straight way too near a singularity.
-        RefusedError: A straight way that is too fast for the joints.
+        RefusedError: A straight way that is too fast for the joints, or a way on which a joint
+            moves that its own friction holds.
     """
     cause = ''
     if path != 'joint':
@@ -250,6 +253,7 @@ def _plan_straight(
             planned *= 1.02 * min(float(np.sqrt(square)), 4.0)  # more torque than there is
         else:
             break
+    arm.check_friction('the path', trace)
     what = f'the path, {min(float(memory.path_time) / path.duration, 1.0):.0%} of the way,'
     if ending == OUTSIDE:
         i = int(joint)

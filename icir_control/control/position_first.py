@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from icir_control.control.arm import Arm
 from icir_control.control.law import Plan, Start
 from icir_control.control.motion import LEANING_SHARE, plan_joint_motion
-from icir_control.dynamics import named_frame
 from icir_control.errors import ConfigurationError, OutOfReachError
 from icir_control.parameter import parameter
 from icir_control.spatial import SE3, log3
@@ -64,7 +63,7 @@ def joints_beyond(arm: Arm, held_link: str) -> NDArray[np.intp]:
 
 def _movers(arm: Arm, frame: str) -> set[int]:
     """Return the degrees of freedom that move a frame, by their index in v."""
-    joint, found = arm.model.frames[named_frame(arm.model, frame)].parent, set()
+    joint, found = arm.model.frames[arm.model.frame_id(frame)].parent, set()
     while joint:
         one = arm.model.joints[joint]
         found |= {one.index_v + i for i in range(one.kind.nv)}

@@ -197,6 +197,7 @@ def _check(arm: Arm, start: Start, segments: tuple[JointTrajectory, ...]) -> Non
     parts = [np.linspace(0.0, segment.duration, FINE) for segment in segments]
     powers = [np.vander(part, 6, increasing=True) for part in parts]
     ways = [power @ one.coefficients.T for power, one in zip(powers, segments, strict=True)]
+    arm.check_friction('the trajectory', np.vstack(ways))
     arm.check_clearance('the trajectory', np.vstack(ways))
 
 

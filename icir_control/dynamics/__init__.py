@@ -60,7 +60,6 @@ from icir_control.dynamics.frames import (
     frame_velocity_derivatives as frame_velocity_derivatives,
 )
 from icir_control.dynamics.frames import joint_jacobian as joint_jacobian
-from icir_control.dynamics.frames import named_frame as named_frame
 from icir_control.dynamics.frames import root_link as root_link
 from icir_control.dynamics.frames import tip_link as tip_link
 from icir_control.dynamics.inverse_kinematics import inverse_kinematics as inverse_kinematics

@@ -253,19 +253,6 @@ def _index(kind: str, given: Any, by_name: Callable[[str], int], count: int) -> 
     return int(given)
 
 
-def named_frame(model: Model, name: str) -> int:
-    """Return the index of a frame: that of the link where a link has the name, whatever else has.
-
-    Raises:
-        UnknownNameError: No frame has the name.
-        InvalidValueError: Frames that are no links have it, in different places.
-    """
-    for i, frame in enumerate(model.frames):
-        if frame.name == name and frame.type is FrameType.BODY:
-            return i
-    return model.frame_id(name)
-
-
 def root_link(model: Model) -> str:
     """Return the name of the link that stands on the ground.
 

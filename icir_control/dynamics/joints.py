@@ -9,6 +9,9 @@ import numpy as np
 from icir_control.spatial import SE3
 from icir_control.spatial.arrays import Array, Value
 
+FAR = 1000.0
+"""[rad] or [m] From here on a limit is written where none is meant."""
+
 
 class JointKind(Enum):
     """The kinds of joint, by the names that URDF gives them where it has any."""
@@ -155,15 +158,19 @@ class Joint(Value):
         return q
 
     def random(self, rng: np.random.Generator) -> Array:
-        """Return coordinates (nq,) within the limits; without any, within +-1 m or +-pi."""
+        """Return coordinates (nq,) within the limits; without any, within +-1 m or +-pi.
+
+        A limit beyond `FAR` stands for none: where a base may be a million metres away, inertias
+        say nothing of the arm on it.
+        """
         reach = np.full(self.nq, np.pi)
         reach[: self.kind.lengths] = 1.0
-        has_lower, has_upper = np.isfinite(self.lower), np.isfinite(self.upper)
+        has_lower, has_upper = np.abs(self.lower) < FAR, np.abs(self.upper) < FAR
         low = np.where(has_upper, self.upper - 2.0 * reach, -reach)
         low = np.where(has_lower, self.lower, low)
         high = np.where(has_lower, low + 2.0 * reach, reach)
         high = np.where(has_upper, self.upper, high)
-        q = rng.uniform(low, high)
+        q = np.clip(rng.uniform(low, high), self.lower, self.upper)
         if self.kind.has_quaternion:
             quaternion = rng.standard_normal(4)
             q[-4:] = quaternion / np.linalg.norm(quaternion)

@@ -105,12 +105,12 @@ class Mechanism(Value):
 
         Args:
             name: Its name.
-            type: Its type; needed only where frames of one name lie in different places. In URDF
-                a joint's frame and that of its link coincide, whatever their names.
+            type: Its type; without one the frame is that of the link where a link has the name,
+                whatever else has.
 
         Raises:
             UnknownNameError: No frame has this name (and type).
-            InvalidValueError: The name alone does not tell which frame is meant.
+            InvalidValueError: Frames that are no links have it, in different places.
         """
         try:
             found = self._frame_ids[name]
@@ -121,6 +121,9 @@ class Mechanism(Value):
             if not found:
                 names = [frame.name for frame in self.frames if frame.type is type]
                 raise UnknownNameError(f'frame of type {type.name}', name, names)
+        for i in found:
+            if self.frames[i].type is FrameType.BODY:
+                return i
         first = self.frames[found[0]]
         for i in found[1:]:
             other = self.frames[i]

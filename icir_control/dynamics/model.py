@@ -121,8 +121,9 @@ class Model(Mechanism):
     def random_configuration(self, rng: np.random.Generator) -> Array:
         """Return a configuration (nq,) drawn uniformly from all that the limits allow.
 
-        A coordinate without limits is drawn from +-pi [rad] or +-1 [m], one with a single limit
-        from a range as wide beside it, a quaternion from all rotations.
+        A coordinate without limits, or with limits beyond 1000, is drawn from +-pi [rad] or
+        +-1 [m], one with a single limit from a range as wide beside it, a quaternion from all
+        rotations.
         """
         return np.concatenate([joint.random(rng) for joint in self.joints])
 

@@ -92,16 +92,23 @@ def _joint(one: dict[str, Any], before: list[Joint]) -> Joint:
         size = kind.nq if name in ('lower', 'upper') else kind.nv
         size = size if mimic is None else 0
         infinite = -np.inf if name == 'lower' else np.inf
-        given = [0.0 if x is None else x for x in one[name]]
-        values = checked(f'{name} of joint {one["name"]}', given, (size,))
-        values[[x is None for x in one[name]]] = infinite
+        what, given = f'{name} of joint {one["name"]}', one[name]
+        if not isinstance(given, list):
+            raise ModelError(f'{what} is {given!r}; expected {size} numbers')
+        values = checked(what, [0.0 if x is None else x for x in given], (size,))
+        values[[x is None for x in given]] = infinite
         numbers[name] = freeze(values)
+    if (numbers['lower'] > numbers['upper']).any():
+        raise ModelError(f'joint {one["name"]!r} has a lower limit above its upper one')
+    axis = checked('axis', one['axis'], (3,))
+    if abs(np.linalg.norm(axis) - 1.0) > 1e-9 and 0 < kind.nv < 3:
+        raise ModelError(f'joint {one["name"]!r} has the axis {axis}; expected one of length 1')
     return Joint(
         name=str(one['name']),
         kind=kind,
         parent=_parent(one, len(before)),
         placement=SE3.from_matrix(one['placement']),
-        axis=freeze(checked('axis', one['axis'], (3,))),
+        axis=freeze(axis),
         **numbers,
         actuated=bool(one['actuated']),
         mimic=None if mimic is None else _mimic(mimic),

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from icir_control.dynamics.algorithms import aba
+from icir_control.dynamics.call import check_model
 from icir_control.dynamics.configuration import integrate
 from icir_control.dynamics.kernels.checked import LARGEST
 from icir_control.dynamics.model import Model
@@ -63,6 +64,7 @@ def simulate(
             not positive.
         SimulationError: The motion left all bounds; a smaller step may help.
     """
+    check_model(model)
     for name, value in (('duration', duration), ('timestep', timestep)):
         if not isinstance(value, int | float) or not isfinite(value) or value <= 0.0:
             raise InvalidValueError(name, value, 'a positive number of seconds')

@@ -1,5 +1,6 @@
 """`Robot`: one arm, with verbs that return when it has arrived."""
 
+import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -21,6 +22,8 @@ from icir_control.robot.shown import MotionBar
 from icir_control.robot.state import ArmState
 from icir_control.simulation import Plant
 from icir_control.spatial import SE3, exp3
+
+_log = logging.getLogger(__name__)
 
 JOG, HOLD, IMPEDANCE = 'jog', 'hold', 'impedance'
 """Modes that some verbs need."""
@@ -69,7 +72,8 @@ class Robot(ArmState):
     ) -> Self:
         """Simulate an arm in this process, as fast as the machine allows, without ROS.
 
-        The trajectory is the same to the last bit as that of `icir_control sim` in lockstep.
+        The trajectory is the same to the last bit as that of `icir_control sim` in lockstep. What
+        is not as it was asked for, such as a start where motors cannot hold the arm, is logged.
 
         Args:
             robot: Name of a robot that ships with the package, or path of a URDF.
@@ -87,6 +91,8 @@ class Robot(ArmState):
         if arm not in robot_names() or params_file or options:
             arm = RobotFiles.named(robot, params_file=str(params_file), **options)
         loop = ClosedLoop(arm, start=start, plant=plant, timestep=timestep, changes=parameters)
+        for note in filter(None, (loop.arm.note, *loop.world.notes)):
+            _log.warning(note)
         return cls(InProcess(loop))
 
     @classmethod

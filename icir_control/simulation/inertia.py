@@ -96,7 +96,9 @@ def _is_refused(link: mujoco.MjsBody) -> bool:
     if not link.explicitinertial:
         return False
     low, middle, high = np.linalg.eigvalsh(_moments(link))
-    return bool(link.mass < _LEAST or low < _LEAST or low + middle < high)
+    # A flat link has low + middle = high, but for what rounding makes of it in MuJoCo.
+    is_pointed = low + middle < high * (1.0 + _SLACK)
+    return bool(link.mass < _LEAST or low < _LEAST or is_pointed)
 
 
 def _sum(

@@ -250,7 +250,7 @@ class SimulatedRobot:
             pairs = ', '.join(' and '.join(pair) for pair in sorted(found.overlapping))
             self.notes += (f'overlap in most postures, so that they do not collide: {pairs}',)
         faults = [f'{one} and {other} touch' for one, other in sorted(found.touching)] + [
-            f'{joint} cannot hold the weight, which takes {weight:.3g} of {limit:.3g} N m or N,'
+            f'{joint} cannot hold the weight, {weight:.3g} N m or N with an effort of {limit:.3g}'
             for joint, (weight, limit) in found.overloaded.items()
         ]
         if faults:

@@ -80,8 +80,8 @@ def rehearse(dynamics: np.ndarray, memory: Struct, tick: Struct, trace: np.ndarr
 def _square_of_stretch(dynamics: np.ndarray, memory: Struct, tick: Struct) -> float:
     """Return the square of the factor on time that brings the torque of the path within limits.
 
-    Stretched by s, tau = g + d becomes g + d / s^2. A joint whose weight alone takes the torque
-    that is there does not count: more time is no help.
+    Stretched by s, tau = c + d becomes c + d / s^2. A joint whose weight and friction c take the
+    torque that is there does not count: more time is no help.
     """
     h, q, q_before, q_after = (
         tick.period,
@@ -97,11 +97,11 @@ def _square_of_stretch(dynamics: np.ndarray, memory: Struct, tick: Struct) -> fl
     M, nle, g = mass_matrix_of(dynamics), nle_of(dynamics), gravity_of(dynamics)
     square = 0.0
     for i in range(n):
-        friction = np.copysign(memory.joint_friction[i], v[i])
-        d = nle[i] - g[i] + memory.joint_damping[i] * v[i] + friction
+        d = nle[i] - g[i] + memory.joint_damping[i] * v[i]
         for j in range(n):
             d += M[i, j] * (q_after[j] - 2.0 * q[j] + q_before[j]) / (h * h)
-        left = TORQUE_SHARE * limit[i] - (g[i] if d > 0.0 else -g[i])
+        constant = g[i] + memory.joint_friction[i] * np.sign(v[i])
+        left = TORQUE_SHARE * limit[i] - (constant if d > 0.0 else -constant)
         if left > WEIGHT_SHARE * limit[i]:
             square = max(square, abs(d) / left)
     return square

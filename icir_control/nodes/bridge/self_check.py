@@ -11,7 +11,6 @@ from icir_control.dynamics import (
     compute_all_terms,
     frame_jacobian,
     frame_placement,
-    named_frame,
 )
 from icir_control.errors import ModelMismatchError
 from icir_control.simulation import World
@@ -38,7 +37,7 @@ def check_model(model: Model, world: World) -> None:
     _compare('damping', model.joint_damping, world.joint_damping, names)
     _compare('friction', model.joint_friction, world.joint_friction, names)
     _compare('armature', np.zeros(model.nv), world.armature, names)
-    frame = named_frame(model, world.end_effector_frame)
+    frame = model.frame_id(world.end_effector_frame)
     data = model.create_data()
     generator = np.random.default_rng(_SEED)
     for _ in range(STATES):
@@ -52,7 +51,7 @@ def check_model(model: Model, world: World) -> None:
         _compare('end-effector Jacobian', jacobian.T, world.frame_jacobian(q).T, names)
         # The Jacobian does not tell how the tool is turned, nor where the base stands.
         for link in world.links:
-            place = frame_placement(model, data, named_frame(model, link))
+            place = frame_placement(model, data, model.frame_id(link))
             ours = np.column_stack([place.rotation, place.translation])
             theirs = world.frame_placement(q, link)
             _compare('placement', ours[None], theirs[None], (link,))
