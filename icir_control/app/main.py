@@ -81,6 +81,10 @@ def _robot(
         float | None,
         _of_file('Effort limit (N m or N) of joints for which the URDF has none, or 0.'),
     ] = None,
+    armature: Annotated[
+        list[str] | None,
+        _of_file('Rotor inertia that a joint feels (kg m^2 or kg): joint_1=0.1; can be repeated.'),
+    ] = None,
     repair: Annotated[
         bool,
         typer.Option('--repair', help='Replace impossible inertias by the nearest possible ones.'),
@@ -96,6 +100,7 @@ def _robot(
         end_effector_frame=end_effector_frame,
         locked_joints=lock,
         default_effort=default_effort,
+        armature=armature,
         repair=repair or None,
     )
 

@@ -134,6 +134,7 @@ def build_buffer(
             row[: at.ROTATION] = constants
             row.view(np.int64)[at.INDEX_V] = joint.index_v + i
             row[at.MULTIPLIER] = 1.0
+            row[at.ARMATURE] = joint.armature[i] if joint.mimic is None else 0.0
         _write_inertia(rows[joint.row], inertia)
         if joint.mimic is not None:
             mimic, mimics = mimics[0], mimics[1:]

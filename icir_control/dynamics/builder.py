@@ -25,7 +25,8 @@ NO_INERTIA = 1e-15
 _SLACK = 1e-9
 """What rounding may cost the triangle inequality, relative to the largest moment."""
 
-_NUMBERS = ('lower', 'upper', 'velocity', 'effort', 'damping', 'friction')
+_FINITE = 'damping', 'friction', 'armature'
+_NUMBERS = ('lower', 'upper', 'velocity', 'effort', *_FINITE)
 
 _log = logging.getLogger(__name__)
 
@@ -36,6 +37,9 @@ class ModelBuilder:
     A parent is a frame, or its name: the world `universe`, a joint, a body, or any other. Where a
     joint and a body share a name, it means the body. What has no name of its own in URDF,
     cylindrical and spherical joints, is built here.
+
+    Attributes:
+        name: The robot's name.
 
     Example:
         >>> builder = ModelBuilder('pendulum')
@@ -55,7 +59,7 @@ class ModelBuilder:
         Raises:
             InvalidValueError: The gravity is not three finite numbers.
         """
-        self._name = name
+        self.name = name
         self._gravity = freeze(checked('gravity', gravity, (3,)))
         empty = freeze(np.zeros(0))
         numbers: dict[str, Any] = dict.fromkeys(_NUMBERS, empty)
@@ -89,6 +93,7 @@ class ModelBuilder:
         effort: Any = None,
         damping: Any = None,
         friction: Any = None,
+        armature: Any = None,
         actuated: bool | None = None,
         mimic: tuple[str, float, float] | None = None,
     ) -> Self:
@@ -106,6 +111,8 @@ class ModelBuilder:
             effort: Largest torques or forces, one number or (nv,) [N m or N].
             damping: Viscous, one number or (nv,) [N m s/rad or N s/m]; None for none.
             friction: Coulomb, one number or (nv,) [N m or N]; None for none.
+            armature: Inertia of the rotor times the square of the gear's ratio, one number or
+                (nv,) [kg m^2 or kg]; None for none.
             actuated: Whether a motor moves it; by default all but planar and floating joints.
             mimic: For a joint that shares the coordinate of another: its name, which may be added
                 later, multiplier and offset of q = multiplier q_other + offset.
@@ -136,6 +143,7 @@ class ModelBuilder:
             effort=_checked_numbers(name, 'effort', effort, kind.nv, np.inf),
             damping=_checked_numbers(name, 'damping', damping, kind.nv, 0.0),
             friction=_checked_numbers(name, 'friction', friction, kind.nv, 0.0),
+            armature=_checked_numbers(name, 'armature', armature, kind.nv, 0.0),
             actuated=actuated,
         )
         if mimic is not None:
@@ -212,10 +220,10 @@ class ModelBuilder:
                 cannot.
         """
         if len(self._joints) == 1:
-            raise ModelError(f'model {self._name!r} has no moving joint; add at least one')
+            raise ModelError(f'model {self.name!r} has no moving joint; add at least one')
         nv = sum(joint.kind.nv for joint in self._joints)
         if nv > MAX_NV:
-            raise ModelError(f'model {self._name!r} has {nv} degrees of freedom, above {MAX_NV}')
+            raise ModelError(f'model {self.name!r} has {nv} degrees of freedom, above {MAX_NV}')
         bodies = [frame for frame in self._frames if frame.type is FrameType.BODY]
         beyond = np.zeros(len(self._joints))  # mass that moves with further joints
         for i, joint in reversed([*enumerate(self._joints)][1:]):
@@ -225,7 +233,7 @@ class ModelBuilder:
             )
             beyond[joint.parent] += beyond[i] + self._inertias[i].mass
         joints, inertias = _coupled(self._joints, self._mimics), tuple(self._inertias)
-        return Model(self._name, numbered(joints), inertias, tuple(self._frames), self._gravity)
+        return Model(self.name, numbered(joints), inertias, tuple(self._frames), self._gravity)
 
     @property
     def last_frame(self) -> Frame:
@@ -256,8 +264,8 @@ def _coupled(
 ) -> list[Joint]:
     """Return the joints, of which those that mimic share the coordinates of their leaders.
 
-    A leader gets the limits and losses that those of its followers mean for it: with
-    q_f = m q + c, a damping D_f adds m^2 D_f, as it takes D_f v_f^2 of the power.
+    A leader gets the limits, losses and rotors that those of its followers mean for it: with
+    q_f = m q + c, a damping D_f adds m^2 D_f, as it takes D_f v_f^2 of the power; so do rotors.
     """
     coupled, ids = list(joints), {joint.name: i for i, joint in enumerate(joints)}
     empty: dict[str, Any] = dict.fromkeys(_NUMBERS, freeze(np.zeros(0)))
@@ -310,6 +318,7 @@ def _led(leader: Joint, follower: Joint, m: float, c: float) -> Joint:
         velocity=np.minimum(leader.velocity, follower.velocity / abs(m)),
         damping=leader.damping + m * m * follower.damping,
         friction=leader.friction + abs(m) * follower.friction,
+        armature=leader.armature + m * m * follower.armature,
     )
 
 
@@ -366,7 +375,7 @@ def _checked_numbers(joint: str, name: str, value: Any, size: int, default: floa
     if value is None:
         return freeze(np.full(size, default))
     lowest = -np.inf if name in ('lower', 'upper') else 0.0
-    highest = np.finfo(float).max if name in ('damping', 'friction') else np.inf
+    highest = np.finfo(float).max if name in _FINITE else np.inf
     try:
         numbers = np.array(np.broadcast_to(np.asarray(value, dtype=float), (size,)))
     except (TypeError, ValueError):

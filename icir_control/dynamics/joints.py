@@ -111,6 +111,8 @@ class Joint(Value):
         effort: Largest torque or force (nv,) [N m or N].
         damping: Viscous (nv,) [N m s/rad or N s/m].
         friction: Coulomb (nv,) [N m or N].
+        armature: Inertia of what turns with the motor alone, as the joint feels it: that of the
+            rotor times the square of the gear's ratio (nv,) [kg m^2 or kg].
         actuated: Whether a motor moves it.
         mimic: Which joint it mimics, and how; None where it has coordinates of its own.
         index_q: Where its coordinates begin in q, or those of the joint that it mimics.
@@ -129,6 +131,7 @@ class Joint(Value):
     effort: Array
     damping: Array
     friction: Array
+    armature: Array
     actuated: bool
     mimic: Mimic | None = None
     index_q: int = 0

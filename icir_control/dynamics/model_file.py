@@ -14,7 +14,7 @@ from icir_control.spatial import SE3, Inertia
 from icir_control.spatial.arrays import Array, checked, freeze
 
 FORMAT = 'icir_control model 1'
-_NUMBERS = ('lower', 'upper', 'velocity', 'effort', 'damping', 'friction')
+_NUMBERS = ('lower', 'upper', 'velocity', 'effort', 'damping', 'friction', 'armature')
 
 
 def write_model(model: Mechanism, path: str | Path) -> None:

@@ -31,10 +31,12 @@ _log = logging.getLogger(__name__)
 def load_urdf(
     path_or_xml: str | Path,
     *,
-    root_joint: str = 'fixed',
+    root_joint: str | Mapping[str, str] = 'fixed',
     package_dirs: Sequence[str | Path] = (),
     locked: Mapping[str, float] | None = None,
     default_effort: float | None = None,
+    armature: Mapping[str, float] | None = None,
+    gravity: Sequence[float] = (0.0, 0.0, -9.81),
     repair: bool = False,
     mimic: bool = True,
 ) -> Model:
@@ -48,32 +50,38 @@ def load_urdf(
 
     Args:
         path_or_xml: A path, a `package://name/path`, or XML text.
-        root_joint: How the root link moves in the world: `fixed`, `planar` or `floating`.
+        root_joint: How the root link moves in the world: `fixed`, `planar` or `floating`; or
+            several joints by name, from the world on, each with its kind, such as
+            `{'lift': 'prismatic', 'turn': 'continuous'}`: along and about z.
         package_dirs: Folders that are packages or hold packages, for `package://`.
         locked: Joints that are held, and where [rad or m]: fixed, with a `FIXED_JOINT` frame.
         default_effort: Limit of joints to which the URDF gives none, or 0 [N m or N].
+        armature: Inertia of the rotors by joint, as the joint feels it [kg m^2 or kg], in place
+            of what `<dynamics armature="...">` says; MuJoCo's name for it.
+        gravity: The gravity field in world axes (3,) [m/s^2].
         repair: Whether an inertia that no body has is replaced by the nearest possible one.
         mimic: Whether mimic joints are coupled; otherwise they are joints of their own, without
             motors.
 
     Raises:
-        InvalidValueError: No such `root_joint`.
-        UnknownNameError: A locked joint that does not move.
+        InvalidValueError: No such `root_joint`, or a gravity that is not three numbers.
+        UnknownNameError: A joint that is locked, or has a rotor, and does not move.
         ModelError: The description cannot be read or built; the message names the element.
     """
-    if root_joint not in ROOT_JOINTS:
-        raise InvalidValueError('root_joint', root_joint, f'one of {", ".join(ROOT_JOINTS)}')
+    roots = _root_joints(root_joint)
+    builder = ModelBuilder(gravity=gravity)
     label, text = read_source(path_or_xml, package_dirs)
     checked = parse(label, text)
     robot = _read_with_yourdfpy(checked)
     moving = [joint.name for joint in robot.joints if joint.type != 'fixed']
-    for name in locked or {}:
+    for name in [*(locked or {}), *(armature or {})]:
         if name not in moving:
             raise UnknownNameError('joint', name, moving)
     try:
         sensors = checked.iterfind('sensor')
         held = _with_mimics(robot, locked or {}) if mimic else locked or {}
-        builder = _collect(robot, sensors, root_joint, held, default_effort, mimic)
+        rotors = {**_armatures(checked), **(armature or {})}
+        _collect(builder, robot, sensors, roots, held, default_effort, rotors, mimic)
         return builder.build(repair=repair)
     except ModelError as error:
         raise ModelError(f'{label}: {error}') from None
@@ -115,23 +123,45 @@ def _yourdfpy() -> Any:
     return yourdfpy
 
 
+def _root_joints(root_joint: Any) -> dict[str, str]:
+    """Return the kinds of the joints between world and root link, by name."""
+    if isinstance(root_joint, Mapping):
+        return dict(root_joint)
+    if root_joint not in ROOT_JOINTS:
+        expected = f'one of {", ".join(ROOT_JOINTS)}, or the kinds of several joints by name'
+        raise InvalidValueError('root_joint', root_joint, expected)
+    return {} if root_joint == 'fixed' else {ROOT_JOINT: root_joint}
+
+
+def _armatures(checked: Any) -> dict[str, float]:
+    """Return what the joints of a checked URDF say of their rotors."""
+    found = ((one.get('name'), one.find('dynamics')) for one in checked.iterfind('joint'))
+    return {
+        name: float(dynamics.get('armature'))
+        for name, dynamics in found
+        if dynamics is not None and dynamics.get('armature')
+    }
+
+
 def _collect(
+    builder: ModelBuilder,
     robot: Any,
     sensors: Any,
-    root_joint: str,
+    root_joints: Mapping[str, str],
     locked: Mapping[str, float],
     default_effort: float | None,
+    armature: Mapping[str, float],
     mimic: bool,
-) -> ModelBuilder:
+) -> None:
     joints_on = defaultdict(list)
     for joint in robot.joints:
         joints_on[joint.parent].append(joint)
     inertials = {link.name: link.inertial for link in robot.links}
     root = _root(robot)
 
-    builder = ModelBuilder(robot.name)
-    if root_joint != 'fixed':
-        builder.add_joint(ROOT_JOINT, root_joint)
+    builder.name = robot.name
+    for name, kind in root_joints.items():
+        builder.add_joint(name, kind, builder.last_frame)
     builder.add_body(root, builder.last_frame, _inertia(inertials[root]))
     waiting = joints_on[root][::-1]
     reached = {root}
@@ -140,7 +170,7 @@ def _collect(
         if joint.name in locked:
             _add_held_joint(builder, joint, locked[joint.name])
         else:
-            _add_joint(builder, joint, default_effort, mimic)
+            _add_joint(builder, joint, default_effort, armature.get(joint.name), mimic)
         reached.add(joint.child)
         builder.add_body(joint.child, builder.last_frame, _inertia(inertials[joint.child]))
         waiting += joints_on[joint.child][::-1]
@@ -154,7 +184,6 @@ def _collect(
             _sensor_placement(sensor.find('origin')),
             FrameType.SENSOR,
         )
-    return builder
 
 
 def _root(robot: Any) -> str:
@@ -216,7 +245,11 @@ def _ratio(mimic: Any) -> tuple[str, float, float]:
 
 
 def _add_joint(
-    builder: ModelBuilder, joint: Any, default_effort: float | None, mimic: bool
+    builder: ModelBuilder,
+    joint: Any,
+    default_effort: float | None,
+    armature: float | None,
+    mimic: bool,
 ) -> None:
     placement = _placement(joint.origin)
     if joint.type == 'fixed':
@@ -254,6 +287,7 @@ def _add_joint(
         effort=effort,
         damping=joint.dynamics and joint.dynamics.damping,
         friction=joint.dynamics and joint.dynamics.friction,
+        armature=armature,
         actuated=False if joint.mimic is not None else None,
         mimic=_ratio(joint.mimic) if joint.mimic is not None and mimic else None,
     )

@@ -204,7 +204,7 @@ class _Checker:
         self._limit(where, kind, joint.find('limit'))
         dynamics = joint.find('dynamics')
         if dynamics is not None:
-            for name in ('damping', 'friction'):
+            for name in ('damping', 'friction', 'armature'):
                 self._numbers(where, dynamics, name, '0', lowest=0.0)
         mimic = joint.find('mimic')
         if mimic is not None:

@@ -51,6 +51,14 @@ DEFAULT_EFFORT = Parameter(
     lower=0.0,
     running=False,
 )
+ARMATURE = Parameter(
+    'armature',
+    'string_array',
+    (),
+    description='rotor inertia by joint, times the square of the gear ratio, such as '
+    '"joint_1=0.1" [kg m^2 or kg], in place of <dynamics armature="..."> of the URDF',
+    running=False,
+)
 REPAIR = Parameter(
     'repair',
     'bool',
@@ -67,7 +75,8 @@ WHOLE_TREE = Parameter(
     running=False,
 )
 ROBOT = {
-    one.name: one for one in (MODEL, PACKAGE_DIRS, LOCKED, DEFAULT_EFFORT, REPAIR, WHOLE_TREE)
+    one.name: one
+    for one in (MODEL, PACKAGE_DIRS, LOCKED, DEFAULT_EFFORT, ARMATURE, REPAIR, WHOLE_TREE)
 }
 """The parameters that both nodes have, and that tell which arm runs."""
 
@@ -169,6 +178,7 @@ def robot_options(given: Mapping[str, Any], held: Mapping[str, float]) -> dict[s
     return {
         'locked': held,
         'default_effort': given.get(DEFAULT_EFFORT.name) or None,
+        'armature': values_of(ARMATURE.name, given.get(ARMATURE.name) or (), 'joint_1=0.1'),
         'package_dirs': given.get(PACKAGE_DIRS.name) or (),
         'repair': bool(given.get(REPAIR.name)),
     }
@@ -191,18 +201,31 @@ def source_of(description: str, given: Mapping[str, Any]) -> str | Path:
 
 
 def positions_of(entries: Sequence[str]) -> dict[str, float]:
-    """Return positions [rad or m] by joint, of entries such as `finger_joint1=0.02`."""
-    positions = {}
+    """Return where locked joints are held [rad or m], by name."""
+    return values_of(LOCKED.name, entries, 'finger_joint1=0.02')
+
+
+def values_of(parameter: str, entries: Sequence[str], example: str) -> dict[str, float]:
+    """Return numbers by joint.
+
+    Args:
+        parameter: Its name.
+        entries: Its value.
+        example: What an entry looks like.
+
+    Raises:
+        ConfigurationError: An entry is no joint with a number.
+    """
+    values = {}
     for entry in entries:
         name, _, text = entry.partition('=')
         try:
-            positions[name.strip()] = float(text)
+            values[name.strip()] = float(text)
         except ValueError:
             raise ConfigurationError(
-                f'{LOCKED.name} has {entry!r}; expected a joint and where it is held, rad or m, '
-                'such as "finger_joint1=0.02"'
+                f'{parameter} has {entry!r}; expected a joint and a number, such as "{example}"'
             ) from None
-    return positions
+    return values
 
 
 def with_targets(config: 'ControllerConfig', robot: LoadedRobot) -> 'ControllerConfig':

@@ -107,7 +107,7 @@ class SimulatedRobot:
         left_out: Each shape that had to be left out, and why.
         joint_damping: (nv,) of the URDF [N m s/rad; N s/m].
         joint_friction: (nv,) Coulomb friction of the URDF [N m; N].
-        armature: (nv,) rotor inertia, all zero [kg m^2; kg].
+        armature: (nv,) of the URDF: rotor inertia, as the joints feel it [kg m^2; kg].
         effort_limit: (nv,) infinite where the URDF gives none [N m; N].
     """
 
@@ -122,6 +122,7 @@ class SimulatedRobot:
         plant: Plant | None = None,
         locked: Mapping[str, float] | None = None,
         default_effort: float | None = None,
+        armature: Mapping[str, float] | None = None,
         package_dirs: Sequence[str | Path] = (),
         repair: bool = False,
     ) -> None:
@@ -140,6 +141,7 @@ class SimulatedRobot:
             locked: Joints that do not move, and where they are held [rad or m]; what mimics them
                 is held with them.
             default_effort: Limit of joints to which the URDF gives none, or 0 [N m or N].
+            armature: Inertia of the rotors [kg m^2 or kg] by joint, in place of the URDF's.
             package_dirs: Folders that are packages or hold packages, for meshes.
             repair: Whether an inertia that no body has is replaced by the nearest possible one.
 
@@ -157,6 +159,7 @@ class SimulatedRobot:
             urdf,
             held=locked,
             default_effort=default_effort,
+            armature=armature,
             package_dirs=package_dirs,
         )
         spec, description = build_scene(

@@ -32,8 +32,8 @@ def build_scene(
 ) -> tuple[mujoco.MjSpec, Urdf]:
     """Build the scene around a robot.
 
-    Nothing is added to the robot's dynamics: no armature, and no damping or friction beyond the
-    URDF's. Effort limits of the URDF bound each joint's actuation, as they do in the arm.
+    Nothing is added to the robot's dynamics: no rotor, damping or friction beyond the URDF's.
+    Effort limits of the URDF bound each joint's actuation, as they do in the arm.
 
     Args:
         read: Reads the robot; its argument `meshes` is that of `read_urdf`.
@@ -117,7 +117,7 @@ def _dress(
             )
             motor.set_to_motor()
         for joint in spec.joints:
-            joint.armature = 0.0
+            joint.armature = description.armatures.get(joint.name, 0.0)
         robot = spec.compile()
         _draw_bare_links(spec, robot)
         _exclude_neighbours(spec, robot)

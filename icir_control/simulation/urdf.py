@@ -44,6 +44,7 @@ class Urdf:
         moving_joints: Names of the joints that move by themselves, in the order of the file.
         held: Joints that could move, and where they are instead [rad or m].
         mimics: By name, joints that move with others.
+        armatures: Inertia of the rotors, as the joints feel it [kg m^2 or kg], by joint.
         assets: Bytes of the meshes, by the names that `xml` uses.
         left_out: Why meshes were left out, one entry for each.
     """
@@ -54,6 +55,7 @@ class Urdf:
     moving_joints: tuple[str, ...]
     held: Mapping[str, float]
     mimics: Mapping[str, Mimic]
+    armatures: Mapping[str, float]
     assets: dict[str, bytes] = field(default_factory=dict)
     left_out: tuple[str, ...] = ()
 
@@ -74,6 +76,7 @@ def read_urdf(
     *,
     held: Mapping[str, float] | None = None,
     default_effort: float | None = None,
+    armature: Mapping[str, float] | None = None,
     package_dirs: Sequence[str | Path] = (),
     meshes: str = 'as they are',
 ) -> Urdf:
@@ -84,6 +87,7 @@ def read_urdf(
         held: Joints that do not move, and where they are [rad or m]; what mimics one does not
             move either.
         default_effort: Limit of joints to which the URDF gives none, or 0 [N m or N].
+        armature: Inertia of the rotors [kg m^2 or kg] by joint, in place of the URDF's.
         package_dirs: Folders that are packages or hold packages, for meshes.
         meshes: `as they are` where MuJoCo reads their format, all `converted`, or `none`.
 
@@ -107,6 +111,7 @@ def read_urdf(
     moving_joints = tuple(name for name in moving if name not in mimics)
     if default_effort is not None:
         _set_effort(robot, default_effort)
+    armatures = {**_armatures(robot, source), **(armature or {})}
     _drop_empty_inertials(robot)
     assets, left_out = _settle_shapes(
         robot, partial(_file_of, folder=folder, package_dirs=package_dirs, meshes=meshes), meshes
@@ -119,7 +124,8 @@ def read_urdf(
         compiler = ElementTree.SubElement(extension, 'compiler')
     compiler.attrib.update(_COMPILER)
     xml = ElementTree.tostring(robot, encoding='unicode')
-    return Urdf(source, xml, links, moving_joints, held, mimics, assets, tuple(left_out))
+    named = source, xml, links, moving_joints, held, mimics, armatures
+    return Urdf(*named, assets, tuple(left_out))
 
 
 def _read_text(path_or_xml: str | os.PathLike[str]) -> tuple[str, str, Path]:
@@ -232,6 +238,21 @@ def _set_effort(robot: ElementTree.Element, effort: float) -> None:
             limit = ElementTree.SubElement(joint, 'limit')
         if _is_zero(limit.get('effort', '0')):
             limit.set('effort', repr(effort))
+
+
+def _armatures(robot: ElementTree.Element, source: str) -> dict[str, float]:
+    """Return what the joints say of their rotors; MuJoCo reads that in its own format alone."""
+    armatures = {}
+    for joint in robot.findall('joint'):
+        name, text = joint.get('name', ''), joint.find('dynamics')
+        given = None if text is None else text.get('armature')
+        if given is None:
+            continue
+        try:
+            armatures[name] = float(given)
+        except ValueError:
+            raise ModelError(f'{source}: joint {name!r} has armature={given!r}') from None
+    return armatures
 
 
 def _drop_empty_inertials(robot: ElementTree.Element) -> None:

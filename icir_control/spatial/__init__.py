@@ -22,6 +22,11 @@ from icir_control.spatial.so3 import rotation as rotation
 from icir_control.spatial.so3 import rotation_from_quaternion as rotation_from_quaternion
 from icir_control.spatial.so3 import rotation_from_rpy as rotation_from_rpy
 from icir_control.spatial.so3 import rpy_from_rotation as rpy_from_rotation
+from icir_control.spatial.so3 import rpy_jacobian as rpy_jacobian
+from icir_control.spatial.so3 import rpy_jacobian_inverse as rpy_jacobian_inverse
+from icir_control.spatial.so3 import (
+    rpy_jacobian_time_derivative as rpy_jacobian_time_derivative,
+)
 from icir_control.spatial.so3 import skew as skew
 from icir_control.spatial.so3 import unskew as unskew
 from icir_control.spatial.vectors import Force as Force

@@ -17,7 +17,10 @@ _ORTHONORMAL = 1e-6
 """How far R^T R may be from 1: what numbers rounded to seven digits have."""
 
 _SINGULAR = 1e-8
-"""How near to a full turn [rad] the inverse Jacobians, which do not exist there, are refused."""
+"""How near [rad] to where they do not exist inverse Jacobians are refused.
+
+Those of `exp3` at a full turn, that of roll, pitch and yaw at a pitch of +-pi/2.
+"""
 
 
 def skew(vector: Any) -> Array:
@@ -125,6 +128,68 @@ def rpy_from_rotation(matrix: Any) -> Array:
     pitch = atan2(-r[2, 0], hypot(r[2, 1], r[2, 2]))
     yaw = atan2(s * r[0, 2] - c * r[0, 1], c * r[1, 1] - s * r[1, 2])
     return np.array((roll, pitch, yaw))
+
+
+def rpy_jacobian(rpy: Any) -> Array:
+    """Return J (3, 3) with omega = J drpy/dt, the angular velocity in world axes [rad/s].
+
+    Its columns are the axes about which the three turn R = Rz(yaw) Ry(pitch) Rx(roll). In the
+    axes of the body it is R^T J, with R of `rotation_from_rpy`.
+
+    Args:
+        rpy: Roll, pitch and yaw (3,) [rad].
+
+    Raises:
+        InvalidValueError: They are not three finite numbers.
+    """
+    _, pitch, yaw = checked('rpy', rpy, (3,)).tolist()
+    sp, cp, sy, cy = sin(pitch), cos(pitch), sin(yaw), cos(yaw)
+    return np.array(((cy * cp, -sy, 0.0), (sy * cp, cy, 0.0), (-sp, 0.0, 1.0)))
+
+
+def rpy_jacobian_inverse(rpy: Any) -> Array:
+    """Return the inverse (3, 3) of `rpy_jacobian`: drpy/dt = J^-1 omega, omega in world axes.
+
+    For the angular velocity in the axes of the body it is J^-1 R.
+
+    Args:
+        rpy: Roll, pitch and yaw (3,) [rad].
+
+    Raises:
+        InvalidValueError: The pitch is within 1e-8 of +-pi/2, where roll and yaw turn about one
+            axis; or they are not three finite numbers.
+    """
+    _, pitch, yaw = checked('rpy', rpy, (3,)).tolist()
+    sp, cp, sy, cy = sin(pitch), cos(pitch), sin(yaw), cos(yaw)
+    if abs(cp) < _SINGULAR:
+        expected = 'a pitch that is not +-pi/2, where roll and yaw turn about one axis'
+        raise InvalidValueError('rpy', rpy, expected)
+    return np.array(((cy / cp, sy / cp, 0.0), (-sy, cy, 0.0), (cy * sp / cp, sy * sp / cp, 1.0)))
+
+
+def rpy_jacobian_time_derivative(rpy: Any, rpy_dot: Any) -> Array:
+    """Return dJ/dt (3, 3) of `rpy_jacobian`: domega/dt = J d^2rpy/dt^2 + dJ/dt drpy/dt.
+
+    In world axes. In those of the body, the derivative of R^T J is R^T (dJ/dt - [omega] J); there
+    the angular acceleration is R^T domega/dt.
+
+    Args:
+        rpy: Roll, pitch and yaw (3,) [rad].
+        rpy_dot: Their rates (3,) [rad/s].
+
+    Raises:
+        InvalidValueError: One of them is not three finite numbers.
+    """
+    _, pitch, yaw = checked('rpy', rpy, (3,)).tolist()
+    _, dp, dy = checked('rpy_dot', rpy_dot, (3,)).tolist()
+    sp, cp, sy, cy = sin(pitch), cos(pitch), sin(yaw), cos(yaw)
+    return np.array(
+        (
+            (-sy * cp * dy - cy * sp * dp, -cy * dy, 0.0),
+            (cy * cp * dy - sy * sp * dp, -sy * dy, 0.0),
+            (-cp * dp, 0.0, 0.0),
+        )
+    )
 
 
 def rotation_from_quaternion(quaternion: Any) -> Array:

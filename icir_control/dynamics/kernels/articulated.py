@@ -109,7 +109,7 @@ def _eliminate(rows: np.ndarray, work: np.ndarray, k: int, tau: float) -> bool:
     I = _load_articulated(work, k)
     U = _apply_articulated(I, S)
     sp.store(work, k, at.B_U, U)
-    D = sp.dot(S, U)
+    D = sp.dot(S, U) + rows[k, at.ARMATURE]
     work[k, at.B_D] = D
     work[k, at.B_RATIO] = (tau - sp.dot(S, sp.load(work, k, at.B_WRENCH))) / D
     whole = work[k, at.B_MASS] if rows[k, at.LINEAR] != 0.0 else work[k, at.B_TRACE]

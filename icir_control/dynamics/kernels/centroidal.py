@@ -108,15 +108,17 @@ def centroidal_momentum(buffer: np.ndarray, q: np.ndarray, v: np.ndarray) -> int
 
 @CheckedKernel
 def kinetic_energy(buffer: np.ndarray, q: np.ndarray, v: np.ndarray) -> int:
-    """Write the kinetic energy, the sum of v . Y v / 2 over the bodies, into the header."""
+    """Write the kinetic energy of bodies and rotors into the header: the sum of v . Y v / 2."""
     if not (is_configuration(buffer, q) and is_velocity(buffer, v)):
         return 1
     rows, coordinates = take_configuration(buffer, q)
     energy = 0.0
     for k in range(1, rows.shape[0]):
         R, p = place(rows, k, coordinates)
-        twist, _ = move(rows, k, at.rate_of(rows, k, v))
+        rate = at.rate_of(rows, k, v)
+        twist, _ = move(rows, k, rate)
         energy += 0.5 * sp.dot(twist, sp.momentum(inertia_in_world(rows, k, R, p), twist))
+        energy += 0.5 * rows[k, at.ARMATURE] * rate * rate
     buffer[at.H_ENERGY] = energy
     return 0
 

@@ -72,7 +72,7 @@ def write_mass_row(rows: np.ndarray, k: int, M: np.ndarray) -> None:
     trace = rows[k, at_reference] + rows[k, at_reference + 3] + rows[k, at_reference + 5]
     if rows[k, at.LINEAR] == 0.0 and abs(value) < ROUNDING * trace:
         value = 0.0
-    M[k - 1, k - 1] = value
+    M[k - 1, k - 1] = value + rows[k, at.ARMATURE]
     j = at.integer(rows, k, at.PARENT)
     while j > 0:
         value = sp.dot(sp.load(rows, j, at.COLUMN), F)

@@ -199,6 +199,13 @@ def _differentiate_row(
 
 
 @inlined
+def _add_rotor(buffer: np.ndarray, rows: np.ndarray, i: int, a: np.ndarray) -> None:
+    """Add to tau what accelerates the rotor of row i."""
+    tau = at.tree_matrix(buffer, at.H_TAU, 1)[0]
+    tau[i - 1] += rows[i, at.ARMATURE] * at.rate_of(rows, i, a)
+
+
+@inlined
 def _project_derivatives(buffer: np.ndarray) -> None:
     project(buffer, at.H_TAU, 1)
     project_square(buffer, at.H_DTAU_DQ)
@@ -213,8 +220,11 @@ def inverse_dynamics_derivatives(
     if not (is_configuration(buffer, q) and is_velocity(buffer, v) and is_velocity(buffer, a)):
         return 1
     rows, work = _prepare(buffer, q, v, a, True)
+    M = at.tree_square(buffer, at.H_M)
     for i in range(rows.shape[0] - 1, 0, -1):
         _differentiate_row(buffer, rows, work, i, sp.load(rows, i, at.WRENCH), False)
+        M[i - 1, i - 1] += rows[i, at.ARMATURE]
+        _add_rotor(buffer, rows, i, a)
         _add_to_parent(rows, work, i)
         add_wrench_to_parent(rows, i)
     _restore(buffer, rows)
@@ -303,6 +313,7 @@ def forward_dynamics_derivatives(
         f = sp.add(sp.load(rows, i, at.WRENCH), beyond)
         sp.store(rows, i, at.WRENCH, f)
         F = _differentiate_row(buffer, rows, work, i, f, True)
+        _add_rotor(buffer, rows, i, ddq)
         parent = at.integer(rows, i, at.PARENT)
         beyond = sp.add(beyond, sp.scale(at.rate_of(rows, i, ddq), F))
         sp.store(gained, parent, at.B_WRENCH, sp.add(sp.load(gained, parent, at.B_WRENCH), beyond))

@@ -58,6 +58,8 @@ def newton_euler(
         sp.store(rows, k, at.WRENCH, f)
     for k in range(rows.shape[0] - 1, 0, -1):
         tau[k - 1] = torque_of_row(rows, k)
+        if has_a:
+            tau[k - 1] += rows[k, at.ARMATURE] * at.rate_of(rows, k, a)
         add_wrench_to_parent(rows, k)
     project(buffer, header, 1)
 

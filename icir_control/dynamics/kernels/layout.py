@@ -120,7 +120,9 @@ INDEX_V = 110
 """Which number of v moves the row: a whole number, and a constant, as the next."""
 MULTIPLIER = 111
 """By how much: 1, but for the row of a joint that mimics another."""
-STRIDE = 112
+ARMATURE = 112
+"""Inertia of what turns with the motor alone, as the joint feels it [kg m^2 or kg]."""
+STRIDE = 120
 
 # -- a joint that mimics another ----------------------------------------------------------------
 C_FROM, C_TO = range(2)

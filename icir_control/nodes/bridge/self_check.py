@@ -36,7 +36,7 @@ def check_model(model: Model, world: World) -> None:
     _compare('effort limit', model.effort_limit, world.effort_limit, names)
     _compare('damping', model.joint_damping, world.joint_damping, names)
     _compare('friction', model.joint_friction, world.joint_friction, names)
-    _compare('armature', np.zeros(model.nv), world.armature, names)
+    _compare('armature', model.armature, world.armature, names)
     frame = model.frame_id(world.end_effector_frame)
     data = model.create_data()
     generator = np.random.default_rng(_SEED)
