@@ -1,4 +1,4 @@
-"""Right Jacobians of SO(3) and SE(3): their series, inverses and meaning."""
+"""Right Jacobians of SO(3) and SE(3), those of roll, pitch and yaw: inverses and meaning."""
 
 from math import pi
 
@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 from spatial_samples import (
+    angles,
     assert_close,
     derivative,
     exact_right_jacobian,
@@ -28,6 +29,10 @@ from icir_control.spatial import (
     right_jacobian3_inverse,
     right_jacobian6,
     right_jacobian6_inverse,
+    rotation_from_rpy,
+    rpy_jacobian,
+    rpy_jacobian_inverse,
+    rpy_jacobian_time_derivative,
     skew,
     vee,
 )
@@ -119,3 +124,65 @@ def test_inverse_jacobians_refuse_full_turns(turns):
 def test_coordinates_are_checked(function):
     with pytest.raises(InvalidValueError, match=r'xi .*6 finite numbers'):
         function(np.zeros(3))
+
+
+pitches_near_a_quarter = st.tuples(
+    st.sampled_from([-pi / 2, pi / 2]), st.floats(-7.0, -1.0), st.sampled_from([-1.0, 1.0])
+).map(lambda sample: sample[0] + sample[2] * 10.0 ** sample[1])
+roll_pitch_yaw = st.tuples(
+    st.floats(-7.0, 7.0), st.one_of(st.floats(-7.0, 7.0), pitches_near_a_quarter), angles
+).map(np.array)
+at_the_singularity = st.sampled_from([-pi / 2, pi / 2, 1.5 * pi]).map(
+    lambda pitch: np.array([0.4, pitch, -1.2])
+)
+
+
+@holds_for(rpy=st.one_of(roll_pitch_yaw, at_the_singularity), rate=vectors)
+def test_rpy_jacobian_maps_rates_to_the_angular_velocity(rpy, rate):
+    R, R_dot = rotation_from_rpy(rpy), derivative(lambda t: rotation_from_rpy(rpy + rate * t))
+    omega = rpy_jacobian(rpy) @ rate
+    assert_close(skew(omega), R_dot @ R.T, 1e-10)
+    assert_close(skew(R.T @ omega), R.T @ R_dot, 1e-10)  # in the axes of the body
+
+
+@holds_for(rpy=roll_pitch_yaw)
+def test_rpy_jacobian_inverse(rpy):
+    inverse, size = rpy_jacobian_inverse(rpy), 1.0 / abs(np.cos(rpy[1]))
+    assert_close(inverse @ rpy_jacobian(rpy), np.eye(3), 4e-16 * max(10.0, size))
+    assert_close(rpy_jacobian(rpy) @ inverse, np.eye(3), 4e-16 * max(10.0, size))
+
+
+@holds_for(rpy=st.one_of(roll_pitch_yaw, at_the_singularity), rate=vectors, acceleration=vectors)
+def test_rpy_jacobian_time_derivative(rpy, rate, acceleration):
+    rate_of_j = rpy_jacobian_time_derivative(rpy, rate)
+    assert_close(rate_of_j, derivative(lambda t: rpy_jacobian(rpy + rate * t)), 1e-10)
+
+    def omega(t):
+        there = rpy + rate * t + 0.5 * acceleration * t * t
+        return rpy_jacobian(there) @ (rate + acceleration * t)
+
+    alpha = rpy_jacobian(rpy) @ acceleration + rate_of_j @ rate
+    assert_close(alpha, derivative(omega), 1e-9)
+    # in the axes of the body
+    body = derivative(lambda t: rotation_from_rpy(rpy + rate * t).T @ rpy_jacobian(rpy + rate * t))
+    J, R = rpy_jacobian(rpy), rotation_from_rpy(rpy)
+    assert_close(R.T @ (rate_of_j - skew(J @ rate) @ J), body, 1e-9)
+
+
+@pytest.mark.parametrize('pitch', [pi / 2, -pi / 2, pi / 2 - 5e-9, 5e-9 - pi / 2, 2.5 * pi])
+def test_the_inverse_rpy_jacobian_is_refused_where_two_axes_are_one(pitch):
+    with pytest.raises(InvalidValueError, match=r'rpy = .* a pitch that is not \+-pi/2'):
+        rpy_jacobian_inverse([0.3, pitch, 2.0])
+    beside = [0.3, pitch + 2e-8, 2.0]
+    product = rpy_jacobian_inverse(beside) @ rpy_jacobian(beside)
+    assert_close(product, np.eye(3), 1e-7)
+
+
+def test_rpy_is_checked():
+    for function in (rpy_jacobian, rpy_jacobian_inverse):
+        with pytest.raises(InvalidValueError, match=r'rpy .*3 finite numbers'):
+            function([0.0, np.nan, 0.0])
+    with pytest.raises(InvalidValueError, match=r'rpy = .*3 finite numbers'):
+        rpy_jacobian_time_derivative(np.zeros(4), np.zeros(3))
+    with pytest.raises(InvalidValueError, match=r'rpy_dot = .*3 finite numbers'):
+        rpy_jacobian_time_derivative(np.zeros(3), 1.0)

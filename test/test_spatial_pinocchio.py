@@ -11,9 +11,21 @@ from spatial_samples import (
     placements,
     rotation_vectors,
     twist_coordinates,
+    vectors,
 )
 
-from icir_control.spatial import exp3, exp6, log3, log6, right_jacobian3, right_jacobian6
+from icir_control.spatial import (
+    exp3,
+    exp6,
+    log3,
+    log6,
+    right_jacobian3,
+    right_jacobian6,
+    rotation_from_rpy,
+    rpy_jacobian,
+    rpy_jacobian_inverse,
+    rpy_jacobian_time_derivative,
+)
 
 try:
     import pinocchio as pin
@@ -68,3 +80,15 @@ def test_exponentials_mean_the_same(phi, xi):
         assert_close(log3(exp3(phi)), pin.log3(exp3(phi)), 1e-8)
     if np.linalg.norm(xi[3:]) < 3.1:
         assert_close(log6(exp6(xi)).vector, pin.log6(pin.exp6(xi)).vector, 1e-8)
+
+
+@holds_for(rpy=vectors.filter(lambda rpy: abs(np.cos(rpy[1])) > 1e-6), rate=vectors)
+def test_roll_pitch_and_yaw_mean_the_same(rpy, rate):
+    world, body, R = pin.ReferenceFrame.WORLD, pin.ReferenceFrame.LOCAL, rotation_from_rpy(rpy)
+    J, inverse = rpy_jacobian(rpy), rpy_jacobian_inverse(rpy)
+    assert_close(R, pin.rpy.rpyToMatrix(rpy))
+    assert_close(J, pin.rpy.computeRpyJacobian(rpy, world))
+    assert_close(R.T @ J, pin.rpy.computeRpyJacobian(rpy, body))
+    assert_close(inverse, pin.rpy.computeRpyJacobianInverse(rpy, world))
+    theirs = pin.rpy.computeRpyJacobianTimeDerivative(rpy, rate, world)
+    assert_close(rpy_jacobian_time_derivative(rpy, rate), theirs)

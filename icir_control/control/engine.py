@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from icir_control.control.clearance import Clearance, Repulsion
 from icir_control.control.config import ControllerConfig
-from icir_control.control.kernels.estimate import NOISE_TIME, QUIET
+from icir_control.control.kernels.estimate import NOISE_TIME, SLOW
 from icir_control.control.kernels.memory import (
     ACTUATE,
     ADVANCE,
@@ -33,12 +33,6 @@ from icir_control.trajectory import JointTrajectory
 
 SLOW_SHARE = 0.2
 """Of the velocity limits, below which a braked arm can be held."""
-
-REST_SPEED = 0.05
-"""[rad/s or m/s] Below which an arm is at rest as long as the noise is not known."""
-
-SETTLING_TICKS = 30
-"""In which an arm that is held from a start on learns where that was, if its sensors are noisy."""
 
 _SAME_TIME = 1e-10  # s, far below the nanosecond that stamps count
 
@@ -75,7 +69,7 @@ class Engine:
         self._law = RunningLaw(Law(self.arm), workspace)
         self._ramps = self._law.ramps
         self._wrench_until = np.inf
-        self._looks_beyond = self._predicts = self._settles = False
+        self._looks_beyond = self._predicts = False
         self._segments: deque[JointTrajectory] = deque()
         self._clearance: Clearance | None = None
         self._repulsion: Repulsion | None = None
@@ -180,8 +174,6 @@ class Engine:
             law.advance()
         if self._segments:
             self._go_on()
-        if self._settles:
-            self._settle()
         if self._repulsion is not None and self._yields:
             self._keep_apart()
         if self.alarmed:
@@ -243,16 +235,6 @@ class Engine:
             memory.path_time -= memory.duration
             self.workspace.install_path(self._segments.popleft())
 
-    def _settle(self) -> None:
-        """Bring the reference to the mean of the positions so far, where sensors are noisy."""
-        memory, tick = self.memory, self.tick_record
-        if (memory.velocity_noise > QUIET).any():
-            shift = (self.q - tick.position_reference) / (memory.ticks + 1.0)
-            for place in (memory.q_before, tick.position_reference, memory.q_after):
-                place += shift
-            memory.joint_coefficients[:, 0] += shift
-        self._settles = memory.ticks < SETTLING_TICKS and self._rests
-
     @property
     def motion_left(self) -> float:
         """How much of the path's own time is left to the reference [s]."""
@@ -290,7 +272,7 @@ class Engine:
         self.workspace.install_path(plan.path)
         self.workspace.forget_contact()
         self._segments = deque(plan.then)
-        self._settles = plan.halts and memory.ticks < SETTLING_TICKS and self._rests
+        memory.settles = plan.halts and self._rests
         memory.joints_follow = memory.tracks and memory.path == POSE_PATH
         named = type(law).acceleration.__code__.co_names
         memory.needs_twist = not self._law.is_compiled or 'twist_reference' in named
@@ -382,5 +364,5 @@ class Engine:
         """Whether the measured velocity is all noise, of which a few samples tell nothing."""
         noise = 3.0 * np.sqrt(np.maximum(self.memory.velocity_noise, 0.0))
         if self.memory.ticks * self.tick_record.period < NOISE_TIME:
-            noise = np.maximum(noise, REST_SPEED)
+            noise = np.maximum(noise, SLOW)
         return bool((np.abs(self.memory.filtered_velocity) <= noise).all())

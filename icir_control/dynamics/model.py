@@ -232,7 +232,7 @@ def build_reduced_model(model: Model, locked: Mapping[str, Any]) -> Model:
     ways = _held_ways(model, locked)
     kept = [i for i in range(model.njoints) if i not in ways]
     if len(kept) == 1:
-        raise ModelError(f'model {model.name!r} has no joint left to move; leave at least one free')
+        raise ModelError(f'model {model.name!r} has no joint left to move; leave one free')
     fixed = {frame.name for frame in model.frames if frame.type is FrameType.FIXED_JOINT}
     for i in ways:
         if model.joints[i].name in fixed:

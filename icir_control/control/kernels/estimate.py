@@ -51,6 +51,12 @@ LEAST_FRICTION = 0.01
 FRICTION_NOISE = 3.0
 """Times `ESTIMATE_NOISE` below which it may be noise, where the velocity has any."""
 
+SLOW = 0.05
+"""[rad/s or m/s] Below which an arm is at rest as long as the noise is not known."""
+
+SETTLING_TICKS = 30
+"""After a start, in which an arm that is held learns where it was."""
+
 QUIET = 1e-8
 """[rad^2/s^2 or m^2/s^2] Variance of a velocity without noise."""
 
@@ -166,6 +172,30 @@ def _quiet_gain(memory: Struct, h: float, i: int) -> float:
     gain[i] = min(gain[i], now)
     gain[i] += min(h / NOISE_TIME, 1.0) * (min(wanted, now) - gain[i])
     return float(gain[i])
+
+
+@part
+def settle(memory: Struct, tick: Struct) -> None:
+    """Bring an arm that is held from its start on to where it was in the mean.
+
+    The first sample may be far off where sensors are noisy. In the first ticks the reference moves
+    to the mean of the positions so far, as soon as there is noise, and as long as the arm rests.
+    """
+    noisy, rests = False, memory.ticks < SETTLING_TICKS
+    for i in range(tick.q.shape[0]):
+        noise = memory.velocity_noise[i]
+        noisy = noisy or noise > QUIET
+        if memory.filtered_velocity[i] ** 2 > max(9.0 * noise, SLOW * SLOW):
+            rests = False
+    if not rests:
+        memory.settles = 0
+    elif noisy:
+        for i in range(tick.q.shape[0]):
+            shift = (tick.q[i] - tick.position_reference[i]) / (memory.ticks + 1.0)
+            memory.q_before[i] += shift
+            tick.position_reference[i] += shift
+            memory.q_after[i] += shift
+            memory.joint_coefficients[i, 0] += shift
 
 
 @part

@@ -174,6 +174,7 @@ MEMORY_LAYOUT = Layout(
         'alarm',
         'contact',
         'contact_changed',
+        'settles',
         'ticks_touching',
         'ticks',
         'prepared',

@@ -14,6 +14,7 @@ import numpy as np
 
 from icir_control.compiled import part
 from icir_control.control.kernels.contact import TOUCHED, leave_path, wait_here
+from icir_control.control.kernels.estimate import settle
 from icir_control.control.kernels.follow import follow, place, ramp_rate
 from icir_control.control.kernels.linear import copy
 from icir_control.control.kernels.memory import JOINT_PATH, NO_PATH, POSE_PATH
@@ -35,6 +36,8 @@ def advance_reference(dynamics: np.ndarray, memory: Struct, tick: Struct) -> Non
         coefficients, duration = memory.pose_coefficients, memory.duration
         pose_at(memory.pose_start, coefficients, duration, memory.path_time_now, pose)
     elif memory.path != NO_PATH:
+        if memory.settles:
+            settle(memory, tick)
         while memory.reference_time < tick.time - 0.5 * tick.period:
             memory.reference_time += tick.period
             if abs(memory.reference_time - tick.time) < 0.5 * tick.period:
