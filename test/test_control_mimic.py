@@ -8,7 +8,7 @@ import pytest
 from icir_control.app.closed_loop import ClosedLoop
 from icir_control.app.robot import RobotFiles
 from icir_control.dynamics import aba
-from icir_control.errors import ModelMismatchError
+from icir_control.errors import ModelError, ModelMismatchError
 from icir_control.nodes.bridge.self_check import check_model
 from icir_control.simulation import Plant, World
 from icir_control.spatial import SE3
@@ -124,3 +124,33 @@ def test_the_plant_accelerates_as_the_model_does(loop):
         found = (world.velocity - v) * 1e9 / world.timestep_ns
         np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-3 * np.abs(expected).max())
     loop.restart()
+
+
+def finger(rotor=''):
+    """Three joints in a row, the two beyond mimicking the first; only the tip has a mass."""
+    light = (
+        '<mass value="0.02"/><inertia ixx="1e-6" iyy="1e-6" izz="1e-6" ixy="0" ixz="0" iyz="0"/>'
+    )
+    text = '<link name="palm"/><link name="one"/><link name="two"/>'
+    text += f'<link name="tip"><inertial><origin xyz="0.01 0 0"/>{light}</inertial></link>'
+    chain = (('a', 'palm', 'one', ''), ('b', 'one', 'two', '1.0'), ('c', 'two', 'tip', '1.4'))
+    for name, parent, child, multiplier in chain:
+        mimic = f'<mimic joint="a" multiplier="{multiplier}"/>' if multiplier else ''
+        text += (
+            f'<joint name="{name}" type="revolute"><parent link="{parent}"/>'
+            f'<child link="{child}"/><origin xyz="0.01 0 0"/><axis xyz="0 0 1"/>{mimic}{rotor}'
+            '<limit lower="-1" upper="1" effort="2" velocity="5"/></joint>'
+        )
+    return f'<robot name="finger">{text}</robot>'
+
+
+def test_links_too_light_to_be_held_to_each_other_are_refused():
+    """Anchor: the simulation of such a hand diverged after 3 ms."""
+    with pytest.raises(ModelError, match='mimics others.*so little mass.*--armature [bc]=1e-6'):
+        World(finger(), joint_names=('a',), end_effector_frame='tip')
+    world = World(
+        finger('<dynamics armature="1e-5"/>'), joint_names=('a',), end_effector_frame='tip'
+    )
+    for _ in range(200):
+        world.step(np.array([0.01]))
+    assert np.isfinite(world.position).all()

@@ -83,6 +83,9 @@ ROBOT = {
 APART = 0.3
 """[rad or m] Between the targets of two modes, in one joint at least."""
 
+HIGH = 0.1
+"""[m] Above the floor, where the tool is in the posture to which a mode goes, if it can be."""
+
 _SHOWN = 12
 _log = logging.getLogger(__name__)
 
@@ -257,7 +260,9 @@ def with_targets(config: 'ControllerConfig', robot: LoadedRobot) -> 'ControllerC
         end_effector_frame=arm.end_effector_frame,
         **robot.options,
     )
-    best = arm.rest_postures
+    # From where the tool can go down a little.
+    low = [arm.placement(q).translation[2] < HIGH for q in arm.rest_postures]
+    best = arm.rest_postures[np.argsort(low, kind='stable')]
     found: list[np.ndarray] = []
     for q in (q for q in best if simulated.is_free(q)):
         if all(np.abs(q - other).max() > APART for other in found):

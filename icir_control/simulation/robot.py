@@ -9,7 +9,7 @@ import mujoco
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from icir_control.errors import InvalidValueError, UnknownNameError
+from icir_control.errors import InvalidValueError, ModelError, UnknownNameError
 from icir_control.simulation.joints import Joints
 from icir_control.simulation.plant import Plant, compile_plant
 from icir_control.simulation.scene import build_scene, settle_floor
@@ -19,6 +19,11 @@ from icir_control.simulation.urdf import read_urdf
 LONGEST_TIMESTEP = 0.02  # s
 ON_THE_WAY = 60
 """Postures in which a straight way of the joints is looked at."""
+LOOSE = 3.5e-3
+"""Of the inertia of joints that mimic, what they have at least to themselves.
+
+Of some 60 public robots the least that holds has 5.8e-3; those of 2.1e-3 fly apart.
+"""
 
 
 class Dynamics:
@@ -43,11 +48,25 @@ class Dynamics:
 
     def mass_matrix(self, q: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return M(q): (nv, nv) [kg m^2; kg m; kg]."""
+        return self._coupling.T @ self._free_mass_matrix(q) @ self._coupling
+
+    def loosest(self, q: NDArray[np.float64]) -> tuple[float, int]:
+        """Return how little inertia the joints have to themselves, and which of them moves most.
+
+        Returns:
+            The least of their inertias while each is free, to that while they mimic; a joint.
+        """
+        inertias, ways = np.linalg.eigh(self._free_mass_matrix(q))
+        coupled = np.linalg.eigvalsh(self.mass_matrix(q))
+        return float(inertias[0] / coupled[0]), int(np.argmax(np.abs(ways[:, 0])))
+
+    def _free_mass_matrix(self, q: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return M (n, n) of the joints, in MuJoCo's order, as if none of them mimicked."""
         self._place(q)
         columns = np.empty((self._model.nv, self._model.nv))
         for column, unit in zip(columns, np.eye(self._model.nv), strict=True):
             mujoco.mj_mulM(self._model, self._data, column, unit)
-        return self._coupling.T @ columns.T @ self._coupling
+        return columns.T
 
     def bias(self, q: NDArray[np.float64], v: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the torque that holds ddq = 0: (nv,) Coriolis, centrifugal, gravity [N m; N]."""
@@ -184,6 +203,8 @@ class SimulatedRobot:
         self.links = tuple(description.links)
         self._nominal = Dynamics(nominal, joints)
         self._actual = Dynamics(self.model, joints)
+        if description.mimics:
+            self._check_ties()
 
     def mass_matrix(self, q: ArrayLike) -> NDArray[np.float64]:
         """Return MuJoCo's M(q) of the URDF, before the plant's changes: (nv, nv)."""
@@ -232,6 +253,24 @@ class SimulatedRobot:
             if not faults <= first:
                 return False
         return True
+
+    def _check_ties(self) -> None:
+        """Refuse joints that mimic others where MuJoCo could not hold them to those.
+
+        It does so by forces, as stiff as a step allows. Between links without mass the joints,
+        each free, move against next to no inertia in some way, and a step takes them apart.
+
+        Raises:
+            ModelError: Names one of them.
+        """
+        share, joint = self._nominal.loosest(self._initial)
+        if share < LOOSE:
+            name = self.model.joint(joint).name
+            raise ModelError(
+                f'joint {name!r} mimics others, or they it, and the links there have so little '
+                'mass that MuJoCo cannot hold them together; give the links more, or these '
+                f'joints a rotor (--armature {name}=1e-6)'
+            )
 
     def _start(
         self, spec: mujoco.MjSpec, nominal: mujoco.MjModel, given: ArrayLike | None
