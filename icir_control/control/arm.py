@@ -206,10 +206,10 @@ class Arm:
         Raises:
             RefusedError: Names the first such joint.
         """
-        friction, most = self.model.joint_friction, TORQUE_SHARE * self.model.effort_limit
+        friction, most = self.model.joint_friction, self.model.effort_limit
         moves = np.ptp(positions, axis=0) > ROUNDING
-        for i in np.flatnonzero(moves & (friction >= most)):
-            name, limit = self.model.joint_names[i], self.model.effort_limit[i]
+        for i in np.flatnonzero(moves & (friction > most)):
+            name, limit = self.model.joint_names[i], most[i]
             raise RefusedError(
                 f'{what} moves {name}, whose friction of {friction[i]:.3g} N m or N its motor '
                 f'cannot overcome with an effort of {limit:.3g}',
