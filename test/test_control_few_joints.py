@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from icir_control import Robot
 from icir_control.control import Controller, ControllerConfig
 from icir_control.control.arm import WELL_CONDITIONED, Arm
 from icir_control.control.position_first import position_first
@@ -12,6 +13,7 @@ from icir_control.dynamics import KinematicTree, gravity_torque, load_urdf
 from icir_control.errors import OutOfReachError
 from icir_control.nodes.robot import shipped_parameters
 from icir_control.parameter import replaced
+from icir_control.share import share_directory
 from icir_control.spatial import SE3, exp3, log3
 
 HAND = Path(__file__).resolve().parent / 'data' / 'arm_with_hand.urdf'
@@ -94,3 +96,25 @@ def test_arms_with_fewer_joints_take_jog_steps(locked):
         pose = arm.placement(start)
         controller.set_target_pose(SE3(pose.rotation, pose.translation + 0.01 * axis))
     assert controller.mode == 'jog'
+
+
+def test_five_joints_follow_a_straight_line_that_they_can_and_rest_at_its_end(tmp_path):
+    """Anchor: at its end the joints shook at 0.1 rad/s, since the inverse was one by rounding."""
+    urdf = tmp_path / 'five.urdf'
+    text = (share_directory() / 'urdf/gen3_6dof.urdf').read_text()
+    urdf.write_text(text.replace('name="gen3_6dof"', 'name="five"', 1))
+    start = np.radians([0.0, 45.0, 90.0, 45.0, -90.0])
+    robot = Robot.simulate(urdf, locked_joints=['joint_4=0.0'], start=start)
+    loop = robot.session.loop
+    loop.controller.select('jog')
+    loop.run(100)
+    pose, way = loop.controller.reference_pose, np.array([0.03, 0.0, -0.03])
+    loop.controller.take_events()
+    loop.controller.set_target_pose(SE3(pose.rotation, pose.translation + way))
+    assert not loop.controller.take_events(), 'no word of a position alone'
+    loop.run(3000)
+    log = loop.run(1000)
+    assert np.abs(log['velocity']).max() < 1e-8
+    reached = loop.controller.current_pose
+    assert np.abs(reached.translation - pose.translation - way).max() < 1e-9
+    assert np.abs(reached.rotation - pose.rotation).max() < 1e-9

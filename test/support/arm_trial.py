@@ -27,7 +27,7 @@ PIXELS = 200
 """Of 640 x 480 that an arm takes at least."""
 
 MODES = {'h': 'home', 'a': 'ready', 'v': 'float', 'i': 'impedance', 'j': 'jog', 'k': 'down'}
-STILL = 1e-6  # rad/s or m/s; with friction, MuJoCo's solver leaves up to 5e-7
+STILL = 1e-7  # rad/s or m/s
 LONGEST = 60.0  # s of simulation until a motion is over
 DOWN = np.array([0.0, 0.0, -0.05])  # m, of the mode `down`
 

@@ -121,7 +121,7 @@ def _newton(dynamics: np.ndarray, memory: Struct, J: np.ndarray) -> bool:
     for _ in range(NEWTON_STEPS):
         placement_terms(dynamics, q, memory.frame, pose, J)
         error = pose_error(pose, goal)
-        gram(J, J, L)
+        _regular_gram(J, L)
         if cholesky(L):
             cholesky_solve(L, error)
             mat_t_vec(J, error, dq)
@@ -130,6 +130,20 @@ def _newton(dynamics: np.ndarray, memory: Struct, J: np.ndarray) -> bool:
         else:
             solved = False
     return solved
+
+
+@part
+def _regular_gram(J: np.ndarray, L: np.ndarray) -> None:
+    """Write J J^T, regular also with fewer than six joints.
+
+    A path that these can follow asks for no motion but theirs: what is added to the diagonal costs
+    1e-10 over the square of a singular value. Without it rounding alone would make L regular, and
+    the joints shake.
+    """
+    gram(J, J, L)
+    if J.shape[1] < 6:
+        for i in range(6):
+            L[i, i] += 1e-10
 
 
 @part
@@ -165,7 +179,7 @@ def _follow_twist(
     """Bring joint velocities to the twist of the path, v += J^+ (rate nu - J v)."""
     L, nu, unused, w = scratch_matrix(6, 6), scratch_vector(6), scratch_vector(6), np.empty_like(v)
     pose_rates_at(pose, memory.pose_coefficients, memory.duration, elapsed, nu, unused)
-    gram(J, J, L)
+    _regular_gram(J, L)
     if cholesky(L):
         for i in range(6):
             nu[i] *= rate
