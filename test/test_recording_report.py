@@ -7,6 +7,8 @@ import pytest
 from recorded_run import write_run
 
 from icir_control.app import main as command_line
+from icir_control.app.recording.reader import Recording
+from icir_control.app.recording.topics import MODE
 
 
 def run(monkeypatch, *arguments: object) -> int:
@@ -117,3 +119,10 @@ def test_what_is_no_recording_is_refused_in_a_sentence(
     assert words in error
     assert error.startswith('icir_control: ')
     assert error.count('\n') == 1
+
+
+def test_a_recording_that_tells_no_mode_has_none(recorded):
+    folder, _ = recorded
+    recording = Recording(folder / 'run.mcap')
+    recording.messages.pop(MODE)
+    assert recording.modes == []

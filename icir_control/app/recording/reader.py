@@ -127,12 +127,12 @@ class Recording:
 
     @cached_property
     def modes(self) -> list[Span]:
-        """Which mode ran when."""
+        """Which mode ran when; none where no message told."""
         messages = self.messages.get(MODE, ())
         names = [deserialize_message(message.raw, String).data for message in messages]
         starts = [self.time_of(message) for message in messages]
         ends = [*starts[1:], self.end]
-        spans = [Span(*one) for one in zip(names, starts, ends, strict=True)]
+        spans = [Span(*one) for one in zip(names, starts, ends, strict=False)]
         return [span for span in spans if span.end > span.start]
 
     @cached_property
