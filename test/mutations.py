@@ -31,7 +31,7 @@ DECORATORS = {'kernel', 'inlined', 'part', 'CheckedKernel'}
 FILES = [
     *('dynamics_kernels', 'dynamics_trees', 'dynamics_model', 'dynamics_values', 'dynamics_far'),
     *('dynamics_derivatives', 'dynamics_linear_maps', 'dynamics_inverse_kinematics'),
-    'dynamics_mimic',
+    *('dynamics_mimic', 'dynamics_armature'),
     *(f'spatial_{name}' for name in ('kernels', 'coefficients', 'jacobians', 'se3', 'so3')),
 ]
 FIRST = {
@@ -45,6 +45,7 @@ LARGE = [
     *(f'test_every_quantity_agrees_with_mujoco[tree{seed}]' for seed in range(7, 20)),
     *(f'with_forces[{seed}]' for seed in range(8, 20, 2)),
     *('test_plain_python_gives', 'test_solutions_come', 'test_a_pose_that_is_too'),
+    'test_an_arm_with_rotors_is_tracked',
 ]
 """What takes long without the compiler, or starts processes that have no mutation."""
 Kernel = tuple[str, str]
