@@ -27,7 +27,7 @@ def test_a_hand_and_what_is_beside_the_arm_are_held():
     """At zero or the limit next to it; a joint that mimics another follows it."""
     chain = KinematicTree(HAND).chain(end_effector_frame='hand')
     assert chain.held == {'pan': 0.3, 'finger_1': 0.0, 'finger_2': 0.1}
-    assert chain.without_effort == ('swivel', 'shoulder')
+    assert chain.without_effort == ('swivel (line 19)', 'shoulder (line 25)')
     assert load_urdf(HAND, locked=chain.held).joint_names == ARM
 
 

@@ -61,7 +61,7 @@ def _compiled_run() -> Callable[..., int]:
     """Return the function of (dynamics, memory, tick) that serves every arm."""
     if JIT_DISABLED:
         return run
-    from icir_control.dynamics.kernels.boxing import entrance
+    from icir_control.dynamics.kernels.entrance import entrance
 
     return entrance(run, *_types())
 

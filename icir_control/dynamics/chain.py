@@ -17,7 +17,7 @@ class Chain:
     Attributes:
         end_effector_frame: The frame that acts; empty for the last link of a serial arm.
         held: Positions of the joints that do not belong to the arm [rad or m].
-        without_effort: Joints of the arm whose effort limit is 0.
+        without_effort: Joints of the arm whose effort limit is 0, with the line that says so.
     """
 
     end_effector_frame: str
@@ -102,7 +102,7 @@ class KinematicTree:
             name: self.moving[name].find('limit') for name in free if self._leader(name) == name
         }
         without_effort = tuple(
-            name
+            f'{name} (line {limit.sourceline})'
             for name, limit in limits.items()
             if limit is not None and float(limit.get('effort', 'inf')) == 0.0
         )

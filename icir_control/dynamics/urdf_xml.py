@@ -164,6 +164,7 @@ class _Checker:
     def _copy(self, source: Any, parent: Any, parts: Sequence[str]) -> Any:
         """Copy an element with those of its children that are read, at most one of each."""
         target = parent.makeelement(_tag(source), dict(source.attrib))
+        target.sourceline = source.sourceline  # for messages
         parent.append(target)
         for part in parts:
             found = list(_children(source, part))

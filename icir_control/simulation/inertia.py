@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from icir_control.errors import ModelError
 
 # What MuJoCo takes for the least mass and inertia that moves, with some room [kg, kg m^2].
-_LEAST = 1e-14
+LEAST = 1e-14
 _LEAST_DRAWN, _LARGEST_DRAWN = 5e-3, 1.0  # m
 _SHARE_DRAWN = 0.1  # of the robot's length, which any link may be drawn as large as
 _SLACK = 1e-9  # relative, of what rounding may cost the triangle inequality
@@ -41,7 +41,7 @@ def lump_refused_inertias(spec: mujoco.MjSpec, *, repair: bool) -> None:
                 _set_inertia(top, *whole, repair=repair)
         elif not any(link.explicitinertial for link in links) and _mass_below(top) and not stands:
             # A joint with several axes is often written as links without mass in between.
-            _set_inertia(top, _LEAST, np.zeros(3), _LEAST * np.eye(3), repair=False)
+            _set_inertia(top, LEAST, np.zeros(3), LEAST * np.eye(3), repair=False)
 
 
 def ellipsoid_axes(
@@ -98,7 +98,7 @@ def _is_refused(link: mujoco.MjsBody) -> bool:
     low, middle, high = np.linalg.eigvalsh(_moments(link))
     # A flat link has low + middle = high, but for what rounding makes of it in MuJoCo.
     is_pointed = low + middle < high * (1.0 + _SLACK)
-    return bool(link.mass < _LEAST or low < _LEAST or is_pointed)
+    return bool(link.mass < LEAST or low < LEAST or is_pointed)
 
 
 def _sum(
@@ -156,7 +156,7 @@ def _set_inertia(
             f'{shown} kg m^2; no body has one that is negative, or larger than the other two '
             'together'
         )
-    low, middle, high = np.maximum(moments, _LEAST)
+    low, middle, high = np.maximum(moments, LEAST)
     axes *= np.sign(np.linalg.det(axes))
     mujoco.mju_mat2Quat(quaternion := np.empty(4), axes.ravel())
     link.iquat, link.inertia = quaternion, [low, middle, min(high, low + middle)]

@@ -13,13 +13,11 @@ from numpy.typing import NDArray
 
 from icir_control.dynamics import Frame, FrameType, Joint, JointKind, Model, ModelBuilder
 from icir_control.errors import IcirError, InvalidValueError, ModelError
+from icir_control.simulation.inertia import LEAST
 from icir_control.spatial import SE3, Inertia
 
 WORLD_BODY = 'world'
 """What MuJoCo calls its body 0."""
-
-# What MuJoCo takes for the least mass and inertia that moves, with some room [kg, kg m^2].
-_LEAST = 10.0 * mujoco.mjMINVAL
 
 _KINDS = {
     mujoco.mjtJoint.mjJNT_FREE: JointKind.FLOATING,
@@ -553,11 +551,11 @@ def _add_inertial(body: ElementTree.Element, inertia: Inertia) -> None:
     """Add mass and principal moments; MuJoCo would find the axes to fewer digits by itself."""
     moments, axes = np.linalg.eigh(inertia.rotational)
     axes[:, 0] *= np.linalg.det(axes)
-    low, middle, high = np.maximum(moments, _LEAST).tolist()
+    low, middle, high = np.maximum(moments, LEAST).tolist()
     _add(
         body,
         'inertial',
-        mass=max(inertia.mass, _LEAST),
+        mass=max(inertia.mass, LEAST),
         pos=inertia.com,
         quat=np.roll(SE3(axes).quaternion, 1),
         # Rounding may leave a flat body a largest moment above the sum of the others.

@@ -30,6 +30,7 @@ if JIT_DISABLED:
         return Motion.trusted(np.array((*linear, *angular)))
 else:
     from icir_control.dynamics.kernels import boxing
+    from icir_control.dynamics.kernels.entrance import EntranceCompiler
 
     fresh_matrix = boxing.fresh_matrix  # type: ignore[assignment]
     new_motion = boxing.new_motion  # type: ignore[assignment]
@@ -39,14 +40,13 @@ LARGEST = 1e100
 
 
 def with_entrance(function: Callable[..., int]) -> Callable[..., int]:
-    """Compile a kernel that keeps the interpreter's lock, for `boxing.entrance` to let Python in.
+    """Compile a kernel that keeps the interpreter's lock, for `entrance` to let Python in.
 
     Without the compiler it is the function that it was.
     """
     if JIT_DISABLED:
         return function
-    compiler = boxing.EntranceCompiler
-    return cached(function, pipeline_class=compiler, no_cpython_wrapper=True)
+    return cached(function, pipeline_class=EntranceCompiler, no_cpython_wrapper=True)
 
 
 class CheckedKernel:
@@ -99,7 +99,8 @@ def _dimensions(argument: Any) -> int | None:
 
 def _compiled(function: Any, dimensions: tuple[int | None, ...]) -> Callable[..., Any]:
     # Not imported without the compiler.
-    from icir_control.dynamics.kernels.boxing import Index, PlainArray, entrance
+    from icir_control.dynamics.kernels.boxing import Index, PlainArray
+    from icir_control.dynamics.kernels.entrance import entrance
 
     return entrance(function, *(Index() if n is None else PlainArray(n) for n in dimensions))
 
