@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from ros_processes import ICIR_CONTROL
+from sensor_msgs.msg import JointState
 from session import PAUSE, Session
 
 PERIOD_NS = 1_000_000
@@ -99,6 +100,31 @@ def test_each_state_is_in_the_file_as_it_was(recorded):
     # A later change, as the bridge has published it.
     (hold,) = [p for e in messages['/parameter_events'] for p in e.changed_parameters]
     assert (hold.name, hold.value.double_value) == ('external_wrench_hold', 0.2)
+
+
+def test_states_of_another_bridge_are_recorded_from_their_topic(ros_graph, tmp_path):
+    path = tmp_path / 'run.mcap'
+    recorder = start_recorder(ros_graph, path)
+    observer = ros_graph.observer()
+    robot = observer.create_publisher(JointState, 'joint_states', 10)
+    sent = []
+
+    def publish():
+        state = JointState(name=['a'], position=[float(len(sent))])
+        state.header.stamp.nanosec = len(sent) * PERIOD_NS
+        sent.append(state)
+        robot.publish(state)
+
+    timer = observer.create_timer(0.01, publish)
+    observer.spin_until(lambda: robot.get_subscription_count() > 0, what='the recorder listens')
+    first = len(sent)
+    observer.spin_until(lambda: len(sent) == first + 100, what='states are sent')
+    timer.cancel()
+    observer.spin_for(0.3)
+    assert recorder.stop(signal.SIGTERM, 20.0) == 0
+    kept = content(path)['/joint_states'][-100:]
+    rows = [(list(m.name), list(m.position), m.header.stamp.nanosec) for m in kept]
+    assert rows == [(m.name, list(m.position), m.header.stamp.nanosec) for m in sent[-100:]]
 
 
 @pytest.mark.slow

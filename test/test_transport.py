@@ -11,24 +11,31 @@ import numpy as np
 import pytest
 import rclpy
 from fuzz import FUZZED
+from geometry_msgs.msg import PoseStamped, TwistStamped, WrenchStamped
 from hypothesis import example, given
 from hypothesis import strategies as st
 from rclpy.context import Context
-from rclpy.serialization import serialize_message
+from rclpy.serialization import deserialize_message, serialize_message
 from rclpy.signals import SignalHandlerOptions
 from ros_processes import RosGraph
 from sensor_msgs.msg import JointState
+from std_msgs.msg import UInt8MultiArray
 from std_srvs.srv import Trigger
 from wall_time import Stopwatch
 
 from icir_control.errors import InvalidValueError
 from icir_control.nodes.composed import Link
 from icir_control.nodes.transport import endpoints
+from icir_control.nodes.transport.batches import BATCHES, QUEUE, MessageBatches, read_batch
 from icir_control.nodes.transport.endpoints import (
     JointStatePublisher,
     JointStateSubscription,
 )
-from icir_control.nodes.transport.messages import JointStateDecoder, JointStateLayout
+from icir_control.nodes.transport.messages import (
+    JointStateDecoder,
+    JointStateLayout,
+    StampedLayout,
+)
 from icir_control.nodes.transport.waiter import Waiter
 
 # Lengths that are no multiples of four: the padding behind them holds whatever was in memory.
@@ -412,6 +419,83 @@ def test_nothing_is_handed_over_to_another_topic_or_the_plain_path(node, other):
     link.update()
     publisher.publish(1, 'run', effort=np.ones(4))
     assert not subscription.take()
+
+
+def test_what_passes_by_is_sent_in_batches_while_somebody_listens(node, ros_graph):
+    states = JointStatePublisher(node, 'states', NAMES)
+    commands = JointStateSubscription(node, 'commands', NAMES, ('effort',))
+    batches = MessageBatches(node, states, commands)
+    waiter = Waiter(node, [commands])
+    observer = ros_graph.observer()
+    passed, heard = [], []
+    observer.create_subscription(JointState, 'states', passed.append, 1000)
+    sender = observer.create_publisher(JointState, 'commands', 10)
+    batches.update()
+    states.publish(1, 'unheard', effort=np.ones(4))
+    wait_until(lambda: sender.get_subscription_count() and states.subscribers, waiter)
+    assert states.listener is None, 'nobody subscribes to batches'
+    topic = f'{node.get_name()}/{BATCHES}'
+    observer.create_subscription(UInt8MultiArray, topic, heard.append, QUEUE, raw=True)
+
+    def listens():
+        batches.update()
+        return states.listener is not None
+
+    wait_until(listens, waiter)
+    command = message(effort=np.arange(4.0))
+    begin = time.time_ns()
+    for stamp in range(300):
+        states.publish(stamp, 'run', position=np.full(4, stamp), velocity=np.zeros(4))
+    sender.publish(command)
+    wait_until(commands.take, waiter)
+    commands.hand_over(serialize_message(command))
+    batches.update()
+
+    def messages():
+        rows = [read_batch(raw) for raw in heard]
+        return [row for batch in rows for row in zip(*batch, strict=True)]
+
+    observer.spin_until(lambda: len(messages()) == 302)
+    assert len(heard) > 1, 'one is sent before it is too long for a datagram'
+    found = messages()
+    assert [row[0] for row in found] == [states.topic_name] * 300 + [commands.topic_name] * 2
+    stamps = [deserialize_message(row[1], JointState).header.stamp.nanosec for row in found[:300]]
+    assert stamps == list(range(300))
+    assert [deserialize_message(row[1], JointState) for row in found[300:]] == [command] * 2
+    for _, _, received_ns, sent_ns in found:
+        assert begin <= sent_ns <= received_ns <= time.time_ns()
+    waiter.close()
+
+
+@pytest.mark.parametrize('numbers', [[], [1, 0, 0, 0], [0, 0, 0, 0], [9] * 40])
+def test_bytes_that_are_no_batch_are_refused(numbers):
+    with pytest.raises(InvalidValueError, match='messages of a bridge'):
+        read_batch(serialize_message(UInt8MultiArray(data=numbers)))
+
+
+@given(
+    st.sampled_from([(PoseStamped, 7), (TwistStamped, 6), (WrenchStamped, 6)]),
+    st.text(st.characters(exclude_characters='\0', exclude_categories=['Cs']), max_size=20),
+    st.lists(st.floats(allow_nan=False), min_size=7, max_size=7),
+)
+def test_a_header_and_numbers_lie_where_the_client_library_reads_them(kind, frame_id, numbers):
+    of_kind, count = kind
+    layout = StampedLayout(frame_id, count)
+    raw = bytearray(layout.template)
+    raw[4:12] = struct.pack('<iI', 3, 4)
+    raw[layout.offset :] = np.array(numbers[:count]).tobytes()
+    read = deserialize_message(bytes(raw), of_kind)
+    assert (read.header.stamp.sec, read.header.stamp.nanosec) == (3, 4)
+    assert read.header.frame_id == frame_id
+    assert flat_numbers(read) == numbers[:count]
+
+
+def flat_numbers(part):
+    """The doubles of a message in their order, but for the header."""
+    if isinstance(part, float):
+        return [part]
+    fields = [name for name in part.get_fields_and_field_types() if name != 'header']
+    return [number for name in fields for number in flat_numbers(getattr(part, name))]
 
 
 def test_the_wait_ends_on_time_without_messages(node):

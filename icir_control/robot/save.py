@@ -27,7 +27,7 @@ from icir_control.app.recording.topics import (
     STATES,
     TOPICS,
 )
-from icir_control.app.recording.writer import RecordingFile, encoded
+from icir_control.app.recording.writer import RecordingFile
 from icir_control.control import Arm
 from icir_control.nodes.robot import LoadedRobot
 from icir_control.spatial import SE3
@@ -68,7 +68,7 @@ def write_recording(
             now = begin + round(moment * 1e9)
             if hasattr(message, 'header'):
                 message.header.stamp = Time(nanoseconds=round(moment * 1e9)).to_msg()
-            file.write(_full(topic), encoded(message), now, now)
+            file.write_message(_full(topic), message, now)
 
         def joints(**values: Array) -> JointState:
             return JointState(name=names, **{name: row.tolist() for name, row in values.items()})

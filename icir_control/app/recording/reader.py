@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from struct import error as StructError
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from geometry_msgs.msg import PoseStamped, WrenchStamped
@@ -18,6 +18,7 @@ from rclpy.serialization import deserialize_message
 from std_msgs.msg import String
 
 from icir_control.app.measurement import Array, TimeSeries
+from icir_control.app.recording.mcap_writer import MAGIC
 from icir_control.app.recording.topics import (
     APPLIED_WRENCH,
     DESCRIPTION,
@@ -37,7 +38,6 @@ from icir_control.nodes.transport.messages import (
 )
 from icir_control.spatial import SE3
 
-MAGIC: Final = b'\x89MCAP0\r\n'
 _EXPECTED = 'a file of `icir_control record`'
 
 

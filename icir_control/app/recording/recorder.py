@@ -1,18 +1,21 @@
 """The recorder: a node that writes what the other nodes say to an MCAP file.
 
-States and commands come thousands of times a second. They are never turned into messages: their
-bytes wait in the middleware's queue, from which they are taken in batches.
+States and commands come thousands of times a second. They are never turned into messages. Our
+bridge sends them in batches (`nodes/transport/batches.py`); those of another one wait in the
+middleware's queue, from which they are taken a few milliseconds at a time.
 """
 
 import os
-import struct
 import time
+from bisect import bisect_right
+from collections import defaultdict
 from collections.abc import Callable, Generator, Iterator
 from contextlib import suppress
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from rcl_interfaces.msg import Parameter as ParameterMessage
 from rcl_interfaces.msg import ParameterEvent
 from rcl_interfaces.srv import GetParameters, ListParameters
@@ -21,10 +24,12 @@ from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import JointState
-from std_msgs.msg import String
+from std_msgs.msg import String, UInt8MultiArray
 
 from icir_control.app.processes import BRIDGE, CONTROLLER, RECORDING, WAITING
+from icir_control.app.recording.mcap_writer import ChannelMessage
 from icir_control.app.recording.topics import (
+    COMMANDS,
     DESCRIPTION,
     LATCHED,
     PARAMETERS,
@@ -33,10 +38,12 @@ from icir_control.app.recording.topics import (
     TOPICS,
 )
 from icir_control.app.recording.writer import RecordingFile, encoded
-from icir_control.errors import ConfigurationError
+from icir_control.errors import ConfigurationError, InvalidValueError
 from icir_control.nodes.process.run import gc_off, init_ros, schedule_as_batch
 from icir_control.nodes.process.stop_request import StopRequest
+from icir_control.nodes.transport.batches import BATCHES, QUEUE, read_batch
 from icir_control.nodes.transport.endpoints import has_native_parts, subscribe_raw
+from icir_control.nodes.transport.messages import NANOSECONDS, STAMP, STAMP_OFFSET
 from icir_control.share import find_model_file
 
 # As many states as the fastest loop makes in some seconds. By best effort: whoever publishes
@@ -45,14 +52,15 @@ _QUEUE = QoSProfile(depth=100_000, reliability=ReliabilityPolicy.BEST_EFFORT)
 # Reliable, as the nodes that act on them subscribe: a publisher that has just been found is heard.
 _REQUEST_QUEUE = QoSProfile(depth=1000)
 _LATCHED_QUEUE = QoSProfile(depth=1000, durability=DurabilityPolicy.TRANSIENT_LOCAL)
-_POLL_PERIOD = 5e-3  # s between two looks into the queues
+_POLL_PERIOD = 0.1  # s between two looks into the queues: each takes the loop's processor
 _NODE_PERIOD = 0.05  # s between two looks at the answers of services
 _ANSWER_TIMEOUT = 2.0  # s until a request is sent again
 _SAVE_PERIOD = 0.5  # s between two writes to the disk
 _NICENESS = 10  # a tenth of a processor that nobody leaves free: enough for what is then sent
-_NANOSECONDS = 1_000_000_000
-_STAMP = struct.Struct('<iI')
-_STAMP_OFFSET = 4
+_NO_BATCHES = 0.5  # s in which a bridge that is there must have been seen to send batches
+_LATEST_BATCH_NS = 200_000_000  # after the messages in it
+_RECEIVED = itemgetter(2)
+_STAMPS = np.dtype([('seconds', '<i4'), ('nanoseconds', '<u4')])
 
 
 class Recorder:
@@ -73,27 +81,23 @@ class Recorder:
             ConfigurationError: The file exists, or cannot be created.
         """
         self.problem = ''
+        self._node = node
         self._file = RecordingFile(path)
         self._executor = SingleThreadedExecutor(context=node.context)
         self._executor.add_node(node)
-        self._inputs = [
-            *(
-                _Input(
-                    node,
-                    self._file,
-                    topic,
-                    kind,
-                    _REQUEST_QUEUE if topic in REQUESTS else _QUEUE,
-                )
-                for topic, kind in TOPICS.items()
-            ),
-            *(
-                _Input(node, self._file, topic, kind, _LATCHED_QUEUE)
-                for topic, kind in LATCHED.items()
-            ),
-        ]
-        self._states, self._commands = self._inputs[:2]
-        self._description = next(one for one in self._inputs if one.is_of(DESCRIPTION))
+        kinds = {**TOPICS, **LATCHED}
+        topics = {name: _Topic(node, self._file, name, kinds[name]) for name in kinds}
+        self._states, self._commands = topics[STATES], topics[COMMANDS]
+        self._description = topics[DESCRIPTION]
+        self._batches: _Input | None = _Input(node, f'{BRIDGE}/{BATCHES}', UInt8MultiArray, QUEUE)
+        self._no_batches_since: float | None = None
+        self._channels = {one.name: one.channel for one in (self._states, self._commands)}
+        self._topics = {one.channel: one for one in topics.values()}
+        queues = dict.fromkeys(REQUESTS, _REQUEST_QUEUE) | dict.fromkeys(LATCHED, _LATCHED_QUEUE)
+        for relative, topic in topics.items():
+            if topic.name not in self._channels:
+                topic.subscribe(queues.get(relative, _QUEUE))
+        self._waiting: list[ChannelMessage] = []
         self._period_ns = 0
         self._node_due = self._save_due = 0.0
         self._asked = [_Parameters(node, name) for name in (CONTROLLER, BRIDGE)]
@@ -145,6 +149,7 @@ class Recorder:
         if now >= self._node_due:
             self._node_due = now + _NODE_PERIOD
             self._serve_node()
+            self._look_for_batches(now)
         if now >= self._save_due:
             self._save_due = now + _SAVE_PERIOD
             self._file.save()
@@ -155,19 +160,58 @@ class Recorder:
         Raises:
             OSError: The disk is full, or gone.
         """
-        self._drain()
+        self._drain(is_last=True)
         self._file.finish()
 
     def close(self) -> None:
         """Close the file, finished or not."""
         self._file.close()
 
-    def _drain(self) -> None:
-        """Write what waits in the queues, in the order of its arrival."""
-        waiting = [(one, *message) for one in self._inputs for message in one.taken()]
-        waiting.sort(key=itemgetter(2))
-        for one, raw, received_ns, sent_ns in waiting:
-            one.add(raw, received_ns, sent_ns)
+    def _drain(self, *, is_last: bool = False) -> None:
+        """Write what has come, in the order of its arrival.
+
+        What came after the newest batch waits for the next one, which holds older messages.
+        """
+        waiting, until = self._waiting, time.time_ns()
+        for topic in self._topics.values():
+            waiting += topic.taken()
+        if self._batches is not None:
+            newest_ns = 0
+            for raw, *_ in self._batches.taken():
+                with suppress(InvalidValueError, KeyError):  # of somebody else
+                    topics, raws, received_ns, sent_ns = read_batch(raw)
+                    channels = [self._channels[topic] for topic in topics]
+                    waiting += zip(channels, raws, received_ns, sent_ns, strict=True)
+                    newest_ns = received_ns[-1]
+            until = until if is_last else max(newest_ns, until - _LATEST_BATCH_NS)
+        waiting.sort(key=_RECEIVED)
+        count = bisect_right(waiting, until, key=_RECEIVED)
+        ready, self._waiting = waiting[:count], waiting[count:]
+        self._file.write(ready)
+        written: dict[int, list[bytes]] = defaultdict(list)
+        for channel, raw, *_ in ready:
+            written[channel].append(raw)
+        for channel, of_channel in written.items():
+            self._topics[channel].count_in(of_channel)
+
+    def _look_for_batches(self, now: float) -> None:
+        """Subscribe to the hot topics themselves where a bridge does not send batches.
+
+        Args:
+            now: Wall time [s, monotonic].
+        """
+        if self._batches is None:
+            return
+        has_batches = self._node.count_publishers(self._batches.name) > 0
+        if has_batches or not self._node.count_publishers(self._states.name):
+            self._no_batches_since = None
+        elif self._no_batches_since is None:
+            self._no_batches_since = now
+        elif now - self._no_batches_since > _NO_BATCHES:
+            self._batches.close()
+            self._batches = None
+            for topic in (self._states, self._commands):
+                topic.subscribe(_QUEUE)
 
     def summary(self) -> str:
         """Return what the file holds, a sentence."""
@@ -192,7 +236,7 @@ class Recorder:
             self._file.write_message(PARAMETERS, event)
             values = {parameter.name: parameter.value for parameter in event.new_parameters}
             if 'timestep' in values:
-                self._period_ns = round(values['timestep'].double_value * _NANOSECONDS)
+                self._period_ns = round(values['timestep'].double_value * NANOSECONDS)
             if not self._description.count and 'model' in values:
                 with suppress(ConfigurationError):  # of another machine
                     given = values.get('package_dirs')
@@ -200,14 +244,48 @@ class Recorder:
                     path = find_model_file(values['model'].string_value, packages)
                     self._description.count = 1
                     description = String(data=path.read_text())
-                    self._file.write_message(self._description.topic, description)
+                    self._file.write_message(self._description.name, description)
 
 
 class _Input:
-    """One topic, from the middleware's queue into the file.
+    """A subscription whose messages wait in the middleware's queue, as bytes.
 
     Attributes:
-        topic: Its full name.
+        name: The full name of the topic.
+    """
+
+    def __init__(self, node: Node, topic: str, kind: Any, qos: QoSProfile) -> None:
+        self._node, self._kind = node, kind
+        self._handed_over: list[tuple[bytes, int, int]] = []
+        self._subscription, self._take = subscribe_raw(
+            node, kind, topic, qos, self._hand_over, is_native=has_native_parts()
+        )
+        self.name: str = self._subscription.topic_name
+
+    def taken(self) -> Iterator[tuple[bytes, int, int]]:
+        """Take what waits: bytes, and wall time of arrival and of sending [ns]."""
+        while taken := self._take(self._kind, True):
+            raw, info = taken
+            yield raw, info['received_timestamp'], info['source_timestamp']
+        handed_over, self._handed_over = self._handed_over, []
+        yield from handed_over
+
+    def close(self) -> None:
+        """End the subscription."""
+        self._node.destroy_subscription(self._subscription)
+
+    def _hand_over(self, raw: bytes) -> None:
+        """Take a message from an executor, where the queue cannot be reached."""
+        now = time.time_ns()
+        self._handed_over.append((raw, now, now))
+
+
+class _Topic:
+    """One topic of the file.
+
+    Attributes:
+        name: Its full name.
+        channel: Its number in the file.
         count: Number of messages.
         distinct: Number of those with a stamp of their own: while time stands still a state is
             repeated. Stamps are read of JointStates alone.
@@ -215,34 +293,46 @@ class _Input:
         last_ns: Stamp of the last one [ns].
     """
 
-    def __init__(
-        self, node: Node, file: RecordingFile, topic: str, kind: Any, qos: QoSProfile
-    ) -> None:
-        self._relative, self._kind, self._file = topic, kind, file
-        is_native = has_native_parts()
-        subscription, self._take = subscribe_raw(
-            node, kind, topic, qos, self._take_raw, is_native=is_native
-        )
-        self.topic: str = subscription.topic_name
+    def __init__(self, node: Node, file: RecordingFile, topic: str, kind: Any) -> None:
+        self._node, self._kind = node, kind
+        self._input: _Input | None = None
+        self.name = node.resolve_topic_name(topic)
+        self.channel = file.open_topic(self.name, kind)
         self.count = self.distinct = self.first_ns = 0
         self.last_ns = -1
-        self._has_stamp = kind is JointState
-        file.open_topic(self.topic, kind)
 
-    def is_of(self, topic: str) -> bool:
-        """Return whether the topic is that of a name relative to the namespace."""
-        return self._relative == topic
+    def subscribe(self, qos: QoSProfile) -> None:
+        """Subscribe to the topic."""
+        self._input = _Input(self._node, self.name, self._kind, qos)
 
-    def taken(self) -> Iterator[tuple[bytes, int, int]]:
-        """Take what waits in the queue: bytes, and wall time of arrival and of sending [ns]."""
-        while taken := self._take(self._kind, True):
-            raw, info = taken
-            yield raw, info['received_timestamp'], info['source_timestamp']
+    def taken(self) -> Iterator[ChannelMessage]:
+        """Take what has come by the topic's own subscription."""
+        for raw, received_ns, sent_ns in self._input.taken() if self._input else ():
+            if self._kind is ParameterEvent:
+                # The client library may append bytes to it, which not every reader passes over.
+                raw = encoded(deserialize_message(raw, ParameterEvent))
+            yield self.channel, raw, received_ns, sent_ns
 
-    def _take_raw(self, raw: bytes) -> None:
-        """Take a message from an executor, where the queue cannot be reached."""
-        now = time.time_ns()
-        self.add(raw, now, now)
+    def count_in(self, raws: list[bytes]) -> None:
+        """Count messages that are written.
+
+        Args:
+            raws: In serialised form.
+        """
+        self.count += len(raws)
+        if self._kind is not JointState:
+            return
+        begin, end = STAMP_OFFSET, STAMP_OFFSET + STAMP.size
+        stamps = np.frombuffer(
+            b''.join([raw[begin:end] for raw in raws if len(raw) >= end]), _STAMPS
+        )
+        stamps_ns = stamps['seconds'] * np.int64(NANOSECONDS) + stamps['nanoseconds']
+        before = np.maximum.accumulate(np.append(self.last_ns, stamps_ns))
+        new = stamps_ns[stamps_ns > before[:-1]]
+        if len(new):
+            self.first_ns = self.first_ns if self.distinct else int(new[0])
+            self.last_ns = int(new[-1])
+            self.distinct += len(new)
 
     def missing(self, period_ns: int) -> int:
         """Return how many stamps between the first and the last one have not come.
@@ -253,22 +343,6 @@ class _Input:
         if not (self.distinct and period_ns):
             return 0
         return (self.last_ns - self.first_ns) // period_ns + 1 - self.distinct
-
-    def add(self, raw: bytes, received_ns: int, sent_ns: int) -> None:
-        """Write a message; see `RecordingFile.write`."""
-        if self._kind is ParameterEvent:
-            # The client library may append bytes to it, which not every reader passes over.
-            raw = encoded(deserialize_message(raw, ParameterEvent))
-        self._file.write(self.topic, raw, received_ns, sent_ns)
-        self.count += 1
-        if not self._has_stamp:
-            return
-        seconds, nanoseconds = _STAMP.unpack_from(raw, _STAMP_OFFSET)
-        stamp_ns = seconds * _NANOSECONDS + nanoseconds
-        if stamp_ns > self.last_ns:
-            self.first_ns = self.first_ns if self.distinct else stamp_ns
-            self.distinct += 1
-            self.last_ns = stamp_ns
 
 
 def answer_of(client: Any, request: Any) -> Generator[None, None, Any]:

@@ -9,7 +9,6 @@ import errno
 import os
 import re
 import time
-from collections import Counter
 from collections.abc import Callable
 from functools import cache
 from importlib import import_module
@@ -17,25 +16,13 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
-from mcap.data_stream import RecordBuilder
-from mcap.records import DataEnd, Footer
-from mcap.well_known import Profile, SchemaEncoding
-from mcap.writer import CompressionType, Writer
 from mcap_ros2._dynamic import serialize_dynamic
 
+from icir_control.app.recording.mcap_writer import ChannelMessage, McapWriter, end_without_index
 from icir_control.errors import ConfigurationError
 
-_MAGIC = b'\x89MCAP0\r\n'
 _SEPARATOR = '\n' + '=' * 80 + '\nMSG: '
 _FIELD = re.compile(r'^\s*(?:(\w+)/)?([A-Z]\w*)(?:\[[^\]]*\])?\s+\w+', re.MULTILINE)
-
-
-def _end_without_index() -> bytes:
-    """Return the records that end a file whose index is not written (yet)."""
-    records = RecordBuilder()
-    DataEnd(data_section_crc=0).write(records)
-    Footer(summary_start=0, summary_offset_start=0, summary_crc=0).write(records)
-    return records.end() + _MAGIC
 
 
 class _Output(BytesIO):
@@ -44,7 +31,7 @@ class _Output(BytesIO):
     def __init__(self, path: Path) -> None:
         super().__init__()
         self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
-        self._end = _end_without_index()
+        self._end = end_without_index()
         self.size = 0
 
     def tell(self) -> int:
@@ -99,7 +86,6 @@ class RecordingFile:
 
     Attributes:
         path: The file.
-        counts: Number of messages by topic.
     """
 
     def __init__(self, path: Path) -> None:
@@ -109,16 +95,13 @@ class RecordingFile:
             ConfigurationError: It exists already, or cannot be created.
         """
         self.path = path
-        self.counts: Counter[str] = Counter()
         try:
             self._output = _Output(path)
         except OSError as error:
             raise ConfigurationError(f'{path} cannot be recorded to: {error.strerror}') from error
-        self._writer = Writer(self._output, chunk_size=1 << 18, compression=CompressionType.ZSTD)
-        self._writer.start(profile=Profile.ROS2)
+        self._writer = McapWriter(self._output)
         self._schemas: dict[str, int] = {}
         self._channels: dict[str, int] = {}
-        self._last_ns = 0
 
     @property
     def size(self) -> int:
@@ -135,34 +118,28 @@ class RecordingFile:
         if topic not in self._channels:
             name = _name_of(kind)
             if name not in self._schemas:
-                self._schemas[name] = self._writer.register_schema(
-                    name, SchemaEncoding.ROS2, definition_of(name).encode()
-                )
-            self._channels[topic] = self._writer.register_channel(
-                topic, 'cdr', self._schemas[name]
-            )
+                self._schemas[name] = self._writer.add_schema(name, definition_of(name))
+            self._channels[topic] = self._writer.add_channel(topic, self._schemas[name])
         return self._channels[topic]
 
-    def write(self, topic: str, raw: bytes, received_ns: int, sent_ns: int) -> None:
+    def write(self, messages: list[ChannelMessage]) -> None:
+        """Add messages in the order of their arrival.
+
+        Args:
+            messages: Each with the channel of a topic that is open; wall times.
+        """
+        self._writer.add(messages)
+
+    def write_message(self, topic: str, message: Any, time_ns: int | None = None) -> None:
         """Add a message to a topic that is open.
 
         Args:
             topic: Its full name.
-            raw: The serialised message.
-            received_ns: Wall time of its arrival [ns]; raised to that of the message before, since
-                some readers want a file without an index to be in order.
-            sent_ns: Wall time of its publication [ns].
+            message: The message.
+            time_ns: When it was sent and received [ns]; now if None.
         """
-        self.counts[topic] += 1
-        self._last_ns = max(self._last_ns, received_ns)
-        self._writer.add_message(
-            self._channels[topic], self._last_ns, raw, sent_ns, self.counts[topic]
-        )
-
-    def write_message(self, topic: str, message: Any) -> None:
-        """Add a message of now to a topic that is open; see `write`."""
-        now = time.time_ns()
-        self.write(topic, encoded(message), now, now)
+        now = time.time_ns() if time_ns is None else time_ns
+        self.write([(self._channels[topic], encoded(message), now, now)])
 
     def save(self) -> None:
         """Write to the disk what there is.
@@ -170,7 +147,7 @@ class RecordingFile:
         Raises:
             OSError: The disk is full, or gone; the file holds what was saved before.
         """
-        self._writer.flush()
+        self._writer.end_chunk()
         self._output.save()
 
     def finish(self) -> None:

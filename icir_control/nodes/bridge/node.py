@@ -21,6 +21,7 @@ from icir_control.nodes.parameters import Parameters
 from icir_control.nodes.process.graph import Publishers
 from icir_control.nodes.process.run import gc_off, join_graph, shorten_slices
 from icir_control.nodes.process.stop_request import StopRequest
+from icir_control.nodes.transport.batches import MessageBatches
 from icir_control.nodes.transport.endpoints import JointStatePublisher, JointStateSubscription
 from icir_control.nodes.transport.waiter import Waiter
 from icir_control.parameter import parameters_of
@@ -28,6 +29,7 @@ from icir_control.parameter import parameters_of
 _DUPLICATES_PERIOD = 0.1  # s of wall time, as all of these
 _WRONG_TYPES_PERIOD = 1.0
 _CLOCK_PERIOD = 0.01
+_BATCH_PERIOD = 5e-3
 _WINDOW_PERIOD = 1.0 / 60.0
 _DIAGNOSTICS_PERIOD = 1.0
 _GC_PERIOD = 1.0
@@ -77,6 +79,7 @@ class MujocoBridge:
             self.commands: JointStateSubscription = AnyCommands(self.node, 'joint_commands', names)
         else:
             self.commands = JointStateSubscription(self.node, 'joint_commands', names, ('effort',))
+        self._batches = MessageBatches(self.node, self.states, self.commands)
         self._publishers = Publishers(self.node)
         self._waiter = waiter(self) if waiter else Waiter(self.node, [self.commands])
         free_running = ServoLoop if takes_any else FreeRunningLoop
@@ -107,6 +110,7 @@ class MujocoBridge:
         every = self._loop.tasks.every
         every(_DUPLICATES_PERIOD, lambda _: self._check_duplicates())
         every(_WRONG_TYPES_PERIOD, lambda _: self._publishers.count_wrong_types(self.commands))
+        every(_BATCH_PERIOD, lambda _: self._batches.update())
         every(_DIAGNOSTICS_PERIOD, self._diagnostics.publish)
         # The collector is off while the loop runs, so that it never delays a tick.
         every(_GC_PERIOD, lambda _: gc.collect())

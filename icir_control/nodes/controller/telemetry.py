@@ -11,14 +11,13 @@ from typing import Any
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
 from geometry_msgs.msg import Point, PoseStamped, TwistStamped, Vector3, WrenchStamped
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile
-from rclpy.time import Time
-from std_msgs.msg import Float64, Header, String
+from std_msgs.msg import Float64, String
 
 from icir_control.control import TERMS, Controller, pose_error
-from icir_control.nodes.transport.endpoints import JointStatePublisher
+from icir_control.nodes.transport.endpoints import JointStatePublisher, StampedPublisher
 from icir_control.spatial import SE3, Motion
 
 PERIOD_NS = 10_000_000  # of simulation time
@@ -75,28 +74,37 @@ class Telemetry:
         self._terms = {
             name: JointStatePublisher(node, f'~/torque_terms/{name}', names) for name in TERMS
         }
-        of_others: list[tuple[type, str, Callable[[Header], object]]] = [
-            (PoseStamped, 'current_pose', lambda h: self._pose(h, self._current_pose)),
-            (PoseStamped, 'reference_pose', lambda h: self._pose(h, self._reference_pose)),
-            (TwistStamped, 'tool_error', self._twist),
-            (WrenchStamped, 'estimated_wrench', self._estimated_wrench),
+        base, tool = (
+            self._prefix + frame for frame in (self._arm.base_frame, self._arm.end_effector_frame)
+        )
+        of_numbers: dict[str, tuple[type, str, int, Callable[[], ArrayLike]]] = {
+            'current_pose': (PoseStamped, base, 7, lambda: _numbers(self._current_pose)),
+            'reference_pose': (PoseStamped, base, 7, lambda: _numbers(self._reference_pose)),
+            'tool_error': (TwistStamped, base, 6, lambda: self._tool_error.vector),
+            'estimated_wrench': (WrenchStamped, tool, 6, lambda: controller.disturbance_wrench),
+        }
+        self._numbers = [
+            (StampedPublisher(node, kind, f'~/{topic}', frame_id, count), values)
+            for topic, (kind, frame_id, count, values) in of_numbers.items()
+        ]
+        of_others: list[tuple[type, str, Callable[[], object]]] = [
             (
                 Float64,
                 'smallest_singular_value',
-                lambda _: Float64(data=controller.smallest_singular_value),
+                lambda: Float64(data=controller.smallest_singular_value),
             ),
-            (DiagnosticStatus, 'status', lambda _: self._status()),
+            (DiagnosticStatus, 'status', self._status),
             # Without stamps: rqt_plot takes a stamp for wall time.
-            (Point, 'plot/position', lambda _: _point(self._current_pose)),
-            (Point, 'plot/position_reference', lambda _: _point(self._reference_pose)),
-            (Vector3, 'plot/position_error', lambda _: _vector(self._tool_error.linear)),
+            (Point, 'plot/position', lambda: _point(self._current_pose)),
+            (Point, 'plot/position_reference', lambda: _point(self._reference_pose)),
+            (Vector3, 'plot/position_error', lambda: _vector(self._tool_error.linear)),
         ]
         if find_spec('visualization_msgs') is not None:
             from icir_control.nodes.controller.markers import MarkerArray, Markers
 
             markers = Markers(controller, self._prefix)
-            of_others.append((MarkerArray, 'markers', lambda _: markers.make()))
-        self._others: list[tuple[Any, Callable[[Header], object]]] = [
+            of_others.append((MarkerArray, 'markers', markers.make))
+        self._others: list[tuple[Any, Callable[[], object]]] = [
             (node.create_publisher(kind, f'~/{topic}', 1), make) for kind, topic, make in of_others
         ]
         self._count()
@@ -139,10 +147,10 @@ class Telemetry:
             terms = self._controller.torque_terms
             for name, term in self._wanted_terms:
                 term.publish(stamp_ns, token, effort=terms[name])
-        if self._wanted_others:
-            header = Header(stamp=Time(nanoseconds=stamp_ns).to_msg())
-            for other, make in self._wanted_others:
-                other.publish(make(header))
+        for stamped, numbers in self._wanted_numbers:
+            stamped.publish(stamp_ns, numbers())
+        for other, make in self._wanted_others:
+            other.publish(make())
         if self.follow_tool is not None:
             self.follow_tool(now)
 
@@ -150,6 +158,7 @@ class Telemetry:
         """Find the topics that have subscriptions: to ask takes as long as to publish little."""
         self._wanted_joints = [one for one in self._joints if one[0].subscribers]
         self._wanted_terms = [one for one in self._terms.items() if one[1].subscribers]
+        self._wanted_numbers = [one for one in self._numbers if one[0].subscribers]
         self._wanted_others = [one for one in self._others if one[0].get_subscription_count() > 0]
 
     @property
@@ -168,30 +177,6 @@ class Telemetry:
     @property
     def _tool_error(self) -> Motion:
         return pose_error(self._current_pose, self._reference_pose)
-
-    def _pose(self, header: Header, placement: SE3) -> PoseStamped:
-        header.frame_id = self._prefix + self._arm.base_frame
-        message = PoseStamped(header=header)
-        position, orientation = message.pose.position, message.pose.orientation
-        position.x, position.y, position.z = placement.translation.tolist()
-        orientation.x, orientation.y, orientation.z, orientation.w = placement.quaternion.tolist()
-        return message
-
-    def _twist(self, header: Header) -> TwistStamped:
-        header.frame_id = self._prefix + self._arm.base_frame
-        error = self._tool_error
-        message = TwistStamped(header=header)
-        message.twist.linear = _vector(error.linear)
-        message.twist.angular = _vector(error.angular)
-        return message
-
-    def _estimated_wrench(self, header: Header) -> WrenchStamped:
-        header.frame_id = self._prefix + self._arm.end_effector_frame
-        wrench = self._controller.disturbance_wrench
-        message = WrenchStamped(header=header)
-        message.wrench.force = _vector(wrench[:3])
-        message.wrench.torque = _vector(wrench[3:])
-        return message
 
     def _status(self) -> DiagnosticStatus:
         """Return how the last tick went: a warning where the arm does not get the law's torque."""
@@ -227,6 +212,11 @@ def limits_of(controller: Controller) -> dict[str, object]:
 def key_values(values: Mapping[str, object]) -> list[KeyValue]:
     """Return values as messages of the diagnostics."""
     return [KeyValue(key=key, value=str(value)) for key, value in values.items()]
+
+
+def _numbers(placement: SE3) -> NDArray[np.float64]:
+    """Return the numbers of a Pose: (7,) position and quaternion (x, y, z, w)."""
+    return np.concatenate((placement.translation, placement.quaternion))
 
 
 def _point(placement: SE3) -> Point:

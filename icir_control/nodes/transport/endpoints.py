@@ -23,6 +23,7 @@ from icir_control.nodes.transport.messages import (
     STAMP_OFFSET,
     JointStateDecoder,
     JointStateLayout,
+    StampedLayout,
 )
 
 PUBLISHED = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE)
@@ -38,6 +39,9 @@ with suppress(ImportError):
 
 ENTITIES = ('subscription', 'guard_condition', 'timer', 'client', 'service')
 """What a wait set waits for, in the order of its constructor."""
+
+Listener = Callable[[bytes, int, int], object]
+"""Called with each message: serialised, and wall time of sending and of arrival [ns]."""
 
 _WAIT_SET_METHODS = ('clear_entities', 'is_ready', 'get_ready_entities', 'wait')
 
@@ -63,6 +67,9 @@ class JointStatePublisher:
     The message is kept in serialised form, and its numbers are overwritten in place. Where the
     client library does not read those bytes as the intended message, it serialises every
     publication instead.
+
+    Attributes:
+        listener: Gets what is sent; see `Listener`.
     """
 
     def __init__(
@@ -85,6 +92,7 @@ class JointStatePublisher:
             handle, 'publish_raw', self._publisher.publish
         )
         self._send = self._publish
+        self.listener: Listener | None = None
         self._token: str | None = None
         self._slots: dict[str, np.ndarray] = {}
         self._message: memoryview | None = None
@@ -162,10 +170,16 @@ class JointStatePublisher:
             stamp_ns: Simulation time [ns], the header's stamp.
         """
         if self._message is None:
-            self._send(serialize_message(self._plain_message(stamp_ns)))
+            raw = serialize_message(self._plain_message(stamp_ns))
+        else:
+            _write_stamp(self._message, stamp_ns)
+            raw = bytes(self._message)
+        if self.listener is None:
+            self._send(raw)
             return
-        _write_stamp(self._message, stamp_ns)
-        self._send(bytes(self._message))
+        sent_ns = time.time_ns()
+        self._send(raw)
+        self.listener(raw, sent_ns, sent_ns)
 
     def _is_valid(self, message: memoryview) -> bool:
         """Return whether the client library reads a sample of the message as intended."""
@@ -197,12 +211,54 @@ def _write_stamp(message: memoryview, stamp_ns: int) -> None:
     STAMP.pack_into(message, STAMP_OFFSET, *stamp)
 
 
+class StampedPublisher:
+    """A publisher of messages that are a header and numbers, such as a PoseStamped.
+
+    Their serialised form is kept; stamp and numbers are overwritten in place. To build, check and
+    serialise a message by the client library takes three times as long.
+    """
+
+    def __init__(self, node: Node, kind: Any, topic: str, frame_id: str, count: int) -> None:
+        """Create the publisher, reliable and with a queue of one.
+
+        Args:
+            node: The node that publishes.
+            kind: Of the messages; what follows the header are `count` doubles.
+            topic: Topic name.
+            frame_id: Of the header.
+            count: Number of doubles.
+        """
+        self._publisher = node.create_publisher(kind, topic, PUBLISHED)
+        layout = StampedLayout(frame_id, count)
+        self._memory = memoryview(bytearray(SHIFT + len(layout.template)))
+        self._message = self._memory[SHIFT:]
+        self._message[:] = layout.template
+        self._numbers = np.frombuffer(self._message, '<f8', count, layout.offset)
+
+    @property
+    def subscribers(self) -> int:
+        """The number of subscriptions."""
+        return self._publisher.get_subscription_count()
+
+    def publish(self, stamp_ns: int, numbers: ArrayLike) -> None:
+        """Publish one message.
+
+        Args:
+            stamp_ns: Simulation time, the header's stamp [ns].
+            numbers: (count,) in the order of the message.
+        """
+        self._numbers[:] = numbers
+        _write_stamp(self._message, stamp_ns)
+        self._publisher.publish(bytes(self._message))
+
+
 class JointStateSubscription(JointStateDecoder):
     """The newest valid JointState of a topic, as arrays in the order of our joints.
 
     Attributes:
         is_native: Whether messages are taken from the middleware without an executor.
         topic_name: The full name of the topic.
+        listener: Gets what is taken; see `Listener`.
     """
 
     def __init__(
@@ -230,6 +286,7 @@ class JointStateSubscription(JointStateDecoder):
         """
         super().__init__(names, fields, plain=plain, has_others=has_others)
         self.is_native = has_native_parts() and not plain
+        self.listener: Listener | None = None
         self._handed_over: bytes | None = None
         self.subscription, self._take = subscribe_raw(
             node, JointState, topic, qos, self.hand_over, is_native=self.is_native
@@ -240,8 +297,7 @@ class JointStateSubscription(JointStateDecoder):
         """Read a message that has arrived; return whether there was one and it was valid."""
         raw, self._handed_over = self._handed_over, None
         if raw is None:
-            taken = self._take(JointState, True)
-            raw = taken and taken[0]
+            raw = self._take_raw()
         return raw is not None and self.decode(raw)
 
     def has_arrived(self) -> bool:
@@ -250,8 +306,7 @@ class JointStateSubscription(JointStateDecoder):
         On the fast path alone: otherwise an executor has to run before a message arrives.
         """
         if self._handed_over is None:
-            taken = self._take(JointState, True)
-            self._handed_over = taken and taken[0]
+            self._handed_over = self._take_raw()
         return self._handed_over is not None
 
     def skip_to_newest(self, seconds: float) -> None:
@@ -261,15 +316,28 @@ class JointStateSubscription(JointStateDecoder):
         """
         end = time.monotonic() + seconds
         while time.monotonic() < end:
-            taken = self._take(JointState, True)
-            if taken:
-                self._handed_over = taken[0]
+            raw = self._take_raw()
+            if raw:
+                self._handed_over = raw
             else:
                 time.sleep(0.001)
 
     def hand_over(self, raw: bytes) -> None:
         """Keep a message for the next `take`; a newer one replaces it."""
         self._handed_over = raw
+        if self.listener is not None:
+            now_ns = time.time_ns()
+            self.listener(raw, now_ns, now_ns)
+
+    def _take_raw(self) -> bytes | None:
+        """Take a message from the middleware; None where there is none."""
+        taken = self._take(JointState, True)
+        if not taken:
+            return None
+        raw, times = taken
+        if self.listener is not None:
+            self.listener(raw, times['source_timestamp'], times['received_timestamp'])
+        return raw
 
 
 def subscribe_raw(

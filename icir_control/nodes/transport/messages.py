@@ -41,44 +41,23 @@ _OTHER_LAYOUT = -1
 _STAMP_WORD = (SHIFT + STAMP_OFFSET) // NUMBER_SIZE
 
 
-class JointStateLayout:
-    """The bytes of a little-endian JointState with given names, token and filled fields.
+class _Layout:
+    """Bytes of a message, put together field by field.
 
     Attributes:
-        token: The header's `frame_id`.
-        offsets: For each filled field, the position of its first number in the message [bytes].
-        template: The message with stamp and numbers zero; a publisher may append bytes, which are
-            ignored.
+        template: The message with all that may change zero; a publisher may append bytes, which
+            are ignored.
         mask: Ones in every byte that all messages of this layout share. Padding is not among
             them: its bytes are undefined.
     """
 
-    def __init__(self, names: Sequence[str], token: str, filled: Sequence[str]) -> None:
-        """Lay out a message.
-
-        Args:
-            names: The joint names, in the order of the message.
-            token: The header's `frame_id`.
-            filled: Those of `position`, `velocity`, `effort` that hold one number per name; the
-                others are empty.
-        """
-        self.token = token
-        self.offsets: dict[str, int] = {}
+    def __init__(self, frame_id: str) -> None:
+        """Begin with a header."""
         self.template = bytearray()
         self.mask = bytearray()
         self._append(_CDR_LITTLE_ENDIAN)
         self._append_free(_ENCODING_SIZE - len(_CDR_LITTLE_ENDIAN) + STAMP.size)
-        self._append_text(token)
-        self._append_count(len(names))
-        for name in names:
-            self._append_text(name)
-        for field in FIELDS:
-            count = len(names) if field in filled else 0
-            self._append_count(count)
-            if count:
-                self._align(NUMBER_SIZE)
-                self.offsets[field] = len(self.template)
-                self._append_free(count * NUMBER_SIZE)
+        self._append_text(frame_id)
 
     def _append(self, content: bytes) -> None:
         self.template += content
@@ -97,8 +76,63 @@ class JointStateLayout:
         self._append_count(len(content))
         self._append(content)
 
+    def _append_numbers(self, count: int) -> int:
+        """Append doubles; return the position of the first one [bytes]."""
+        self._align(NUMBER_SIZE)
+        offset = len(self.template)
+        self._append_free(count * NUMBER_SIZE)
+        return offset
+
     def _align(self, size: int) -> None:
         self._append_free(-(len(self.template) - _ENCODING_SIZE) % size)
+
+
+class StampedLayout(_Layout):
+    """The bytes of a little-endian message that is a header and doubles.
+
+    Attributes:
+        offset: The position of the first double in the message [bytes].
+    """
+
+    def __init__(self, frame_id: str, count: int) -> None:
+        """Lay out a message.
+
+        Args:
+            frame_id: Of the header.
+            count: Number of doubles.
+        """
+        super().__init__(frame_id)
+        self.offset = self._append_numbers(count)
+
+
+class JointStateLayout(_Layout):
+    """The bytes of a little-endian JointState with given names, token and filled fields.
+
+    Attributes:
+        token: The header's `frame_id`.
+        offsets: For each filled field, the position of its first number in the message [bytes].
+    """
+
+    def __init__(self, names: Sequence[str], token: str, filled: Sequence[str]) -> None:
+        """Lay out a message.
+
+        Args:
+            names: The joint names, in the order of the message.
+            token: The header's `frame_id`.
+            filled: Those of `position`, `velocity`, `effort` that hold one number per name; the
+                others are empty.
+        """
+        super().__init__(token)
+        self.token = token
+        self.offsets: dict[str, int] = {}
+        self._append_count(len(names))
+        for name in names:
+            self._append_text(name)
+        for field in FIELDS:
+            count = len(names) if field in filled else 0
+            self._append_count(count)
+            if count:
+                self.offsets[field] = self._append_numbers(count)
 
 
 # Shorter than the shortest message is none, and the middleware of the wheels (Fast CDR 2.3) reads

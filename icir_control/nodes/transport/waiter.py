@@ -31,10 +31,12 @@ _MOST_BLOCKING_WAITS = 1023
 # It polls again once a message has come so soon after the one before [s]: another program had
 # interrupted, and messages do not come once in a millisecond.
 _SHORT_PERIOD = 500e-6
-# A processor that was yielded for longer was taken by another program [s]; for so long none is
-# yielded then [s].
+# A processor that was yielded for longer was taken by another program [s].
 _LONG_YIELD = 200e-6
-_NO_YIELD = 0.25
+# Once may happen. Where it happens again so soon [s], none is yielded for a while, each time for
+# twice as long as the time before, between the shortest and the longest [s].
+_SOON = 0.02
+_SHORTEST_NO_YIELD, _LONGEST_NO_YIELD = 1e-3, 0.25
 
 
 class Waiter:
@@ -75,7 +77,7 @@ class Waiter:
         self._postponed_until = 0.0
         self._blocking_waits = self._failures = 0
         self._poll_time = POLL_TIME if _processors() > 1 else 0.0
-        self._may_yield_from = self._arrival = 0.0
+        self._may_yield_from = self._no_yield = self._arrival = 0.0
         if self._is_native:
             self._handles: list[Any] = [s.subscription.handle for s in self._subscriptions]
             fast = self._wait_set(len(self._handles))
@@ -122,11 +124,11 @@ class Waiter:
         """Poll for a message for a moment; return whether one has come.
 
         Between two looks other threads get the processor: those of the middleware that bring the
-        message, and the other node. Another program, of whatever priority, would keep it for
-        milliseconds: once one has, the processor is not yielded for a while, and the threads of
-        the middleware interrupt the polling one. Where messages come every millisecond, none
-        comes in so short a time: polling is left out for a number of waits that doubles with each
-        failure, or until two messages come one soon after the other.
+        message, and the other node. Another program, of whatever priority, may keep it for
+        milliseconds: where one does again and again, the processor is not yielded for a while, and
+        the threads of the middleware interrupt the polling one. Where messages come every
+        millisecond, none comes in so short a time: polling is left out for a number of waits that
+        doubles with each failure, or until two messages come one soon after the other.
         """
         end = min(now + self._poll_time, until)
         while now < end:
@@ -140,7 +142,10 @@ class Waiter:
                 os.sched_yield()
             now = time.monotonic()
             if now - looked_at > _LONG_YIELD:
-                self._may_yield_from = now + _NO_YIELD
+                is_again = looked_at - self._may_yield_from < _SOON
+                longer = min(max(2.0 * self._no_yield, _SHORTEST_NO_YIELD), _LONGEST_NO_YIELD)
+                self._no_yield = longer if is_again else 0.0
+                self._may_yield_from = now + self._no_yield
         self._failures = min(2 * self._failures + 1, _MOST_BLOCKING_WAITS)
         self._blocking_waits = self._failures
         return False
