@@ -187,6 +187,34 @@ class LawError(RefusedError):
         super().__init__(f'the law {law} failed in {why}', reason='law_failed')
 
 
+class BrakedError(IcirError):
+    """A mode that the watchdog has ended: the arm is braked and held.
+
+    Attributes:
+        mode: That has ended; empty where none ran.
+        reason: `speed`, `tracking_error` or `saturation`.
+        joint: The joint that went farthest beyond the bound; empty for `saturation`.
+        value: Its speed [rad/s or m/s], or its distance from the reference [rad or m].
+        upper: The bound; of `saturation` a time [s].
+    """
+
+    def __init__(
+        self,
+        mode: str,
+        why: str,
+        *,
+        reason: str,
+        joint: str = '',
+        value: float = math.nan,
+        upper: float,
+    ) -> None:
+        """State the mode, and why in a clause and as data; see the attributes."""
+        self.mode, self.reason, self.joint = mode, reason, joint
+        self.value, self.upper = value, upper
+        ended = f'mode {mode} has ended, ' if mode else ''
+        super().__init__(f'{ended}the arm is braked and held: {why}')
+
+
 class SimulationError(IcirError):
     """The simulation could not be built, or left the region where it means something."""
 

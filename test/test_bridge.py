@@ -257,8 +257,11 @@ def test_pause_step_and_resume(client):
     assert watch.wall > 0.4
     assert watch.own < 5.0
     assert client.stamp == stamp + MS
+    # What is wrong comes first in the sentence; that it is paused has a value of its own.
+    client.node.spin_until(lambda: client.counts().get('paused') == 'True')
     client.pause(False)
     client.step()
+    client.node.spin_until(lambda: client.counts().get('paused') == 'False')
 
 
 def test_a_step_needs_a_pause(client):

@@ -9,7 +9,13 @@ from hypothesis import strategies as st
 
 from icir_control.control import Arm, Controller, ControllerConfig, Law, replaced
 from icir_control.dynamics import JointKind, ModelBuilder
-from icir_control.errors import ConfigurationError, IcirError, ModelError, UnknownNameError
+from icir_control.errors import (
+    ConfigurationError,
+    IcirError,
+    InvalidValueError,
+    ModelError,
+    UnknownNameError,
+)
 from icir_control.parameter import flatten
 from icir_control.spatial import SE3, Inertia
 
@@ -132,6 +138,26 @@ def test_mode_named_twice_is_refused():
     parameters['mode_names'].append('home')
     with pytest.raises(ConfigurationError, match="'home' twice"):
         ControllerConfig.from_parameters(parameters, model_of())
+
+
+@pytest.mark.parametrize('law', ['task', 'impedance'])
+def test_a_law_that_takes_poses_plans_with_its_own_singularity_bounds(law):
+    parameters = parameters_of()
+    parameters['mode_names'].append('mine')
+    bounds = {'singularity_threshold': 0.05, 'singularity_damping': 0.3}
+    parameters['modes']['mine'] = {'key': 'x', 'law': law, **bounds}
+    following = (
+        ControllerConfig.from_parameters(parameters, model_of()).modes['mine'].law.following
+    )
+    assert following.singularity_threshold == 0.05
+    assert following.singularity_damping == 0.3
+
+
+def test_a_controller_runs_the_model_of_its_configuration_alone():
+    with pytest.raises(
+        InvalidValueError, match='expected that of the configuration, with joint_1'
+    ):
+        Controller(model_of('gen3_7dof'), config_of())
 
 
 def test_frames_that_do_not_fit_are_refused():

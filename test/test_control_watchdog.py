@@ -13,9 +13,21 @@ MODEL = model_of()
 OFF = {'watchdog__speed': 0.0, 'watchdog__error': 0.0, 'watchdog__saturation_time': 0.0}
 
 ALARMS = {
-    'speed': (1.2, 'gravity', (0.0, 40.0, 0.0), 'was beyond 1.2 times its velocity limit'),
-    'error': (0.25, 'hold', (0.0, 150.0, 0.0), 'was beyond 0.25 rad or m away'),
-    'saturation_time': (0.5, 'hold', (0.0, 0.0, -150.0), 'limits for more than 0.5 s'),
+    'speed': (
+        1.2,
+        'gravity',
+        (0.0, 40.0, 0.0),
+        'was beyond 1.2 times its velocity limit',
+        'speed',
+    ),
+    'error': (0.25, 'hold', (0.0, 150.0, 0.0), 'was beyond 0.25 rad or m away', 'tracking_error'),
+    'saturation_time': (
+        0.5,
+        'hold',
+        (0.0, 0.0, -150.0),
+        'limits for more than 0.5 s',
+        'saturation',
+    ),
 }
 
 
@@ -33,7 +45,7 @@ def speed_share(loop: ClosedLoop) -> float:
 
 @pytest.mark.parametrize('bound', ALARMS)
 def test_watchdog_brakes_and_holds_the_arm_and_says_why(bound):
-    level, mode, force, words = ALARMS[bound]
+    level, mode, force, words, reason = ALARMS[bound]
     loop = ClosedLoop(start=HOME, **OFF | {f'watchdog__{bound}': level})
     controller = loop.controller
     loop.go(mode, 0.2)
@@ -47,6 +59,15 @@ def test_watchdog_brakes_and_holds_the_arm_and_says_why(bound):
     assert (event.level, event.mode) == ('error', mode)
     assert f'mode {mode} has ended, the arm is braked and held: ' in event.text
     assert words in event.text
+    braked = controller.braked_by
+    assert (event.error, braked.mode, braked.reason) == (braked, mode, reason)
+    if reason == 'saturation':
+        assert braked.upper == level
+    else:
+        assert braked.value > braked.upper
+        joint = MODEL.joint_names.index(braked.joint)
+        limits = {'speed': level * MODEL.velocity_limit[joint], 'tracking_error': level}
+        assert braked.upper == pytest.approx(limits[reason])
     assert controller.mode == ''
     with pytest.raises(RefusedError, match='braked; wait until it rests') as refused:
         controller.select('home')
@@ -61,7 +82,7 @@ def test_watchdog_brakes_and_holds_the_arm_and_says_why(bound):
 
 @pytest.mark.parametrize('bound', ALARMS)
 def test_a_bound_of_zero_is_none(bound):
-    _, mode, force, _ = ALARMS[bound]
+    _, mode, force, *_ = ALARMS[bound]
     loop = ClosedLoop(start=HOME, **OFF)
     loop.go(mode, 0.2)
     assert pushed(loop, force, 0.6) == []

@@ -616,11 +616,25 @@ def test_the_diagnostics_say_that_the_arm_is_braked(controller, source):
 
     source.observer.create_subscription(DiagnosticArray, '/diagnostics', take, 10)
     watch = Stopwatch()
+    outcomes: list[dict[str, str]] = []
+
+    def take_outcome(status: DiagnosticStatus) -> None:
+        outcomes.append({pair.key: pair.value for pair in status.values})
+
+    source.observer.create_subscription(
+        DiagnosticStatus, 'controller/motion_status', take_outcome, 10
+    )
     while not any('braked and held' in one for one in told):
         assert not watch.is_over(PATIENCE), told
         source.stamp_ns += MILLISECOND
         too_fast = joint_state(source.stamp_ns, source.token, HOME, (10.0,) * 6)
         source.answer_to(too_fast)
+    source.observer.spin_until(lambda: any(one.get('reason') == 'speed' for one in outcomes))
+    aborted = next(one for one in outcomes if one.get('reason') == 'speed')
+    assert aborted['outcome'] == 'aborted'
+    assert aborted['joint'].startswith('joint_')
+    assert float(aborted['value']) == 10.0
+    assert 0.0 < float(aborted['upper']) < 10.0
 
 
 def test_two_sources_of_states_are_named_and_not_answered(controller, graph, source):

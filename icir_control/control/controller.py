@@ -16,6 +16,7 @@ from icir_control.control.laws.joint import Hold
 from icir_control.control.switching import Event, Switching
 from icir_control.dynamics import Model
 from icir_control.errors import (
+    BrakedError,
     ClearanceError,
     ConfigurationError,
     InvalidValueError,
@@ -30,6 +31,9 @@ class Controller(Switching):
     The order of use: `warm_up` once, `restart` with the first state, then `tick` with every
     state, that one included; `select` and the targets between ticks. What came of the last tick
     is read as from any `Readout`.
+
+    Attributes:
+        braked_by: Why the watchdog has braked the arm last; None where it never has.
     """
 
     def __init__(self, model: Model, config: ControllerConfig) -> None:
@@ -38,10 +42,17 @@ class Controller(Switching):
         Args:
             model: Of the arm.
             config: Made for that model.
+
+        Raises:
+            InvalidValueError: The configuration was made for another model.
         """
+        if model.joint_names != config.arm.model.joint_names:
+            expected = f'that of the configuration, with {", ".join(config.arm.model.joint_names)}'
+            raise InvalidValueError('model', ', '.join(model.joint_names), expected)
         super().__init__(config)
         # Where the watchdog has stopped the arm, it is held there.
         self._stopped = Mode('', '', Hold(config.arm))
+        self.braked_by: BrakedError | None = None
         self._await_entry(0)
 
     def warm_up(
@@ -185,9 +196,8 @@ class Controller(Switching):
         """Say once why the arm is braked; hold it as soon as it is slow."""
         engine = self._engine
         if not self._braking:
-            ended = f'mode {self.mode} has ended, ' if self.mode else ''
-            words = f'{ended}the arm is braked and held: {_alarm_in_words(engine)}'
-            self._events.append(Event('error', words, self.mode))
+            self.braked_by = error = _alarm_of(engine, self.mode)
+            self._events.append(Event('error', str(error), self.mode, error))
             self._mode, self._braking = self._stopped, True
             engine.memory.tracks = 0
         elif engine.nearly_at_rest:
@@ -214,18 +224,36 @@ class Controller(Switching):
         self._entry_due = schedule[index].time if index < len(schedule) else np.inf
 
 
-def _alarm_in_words(engine: Engine) -> str:
-    """Return what raised the alarm."""
+def _alarm_of(engine: Engine, mode: str) -> BrakedError:
+    """Return what raised the alarm.
+
+    Args:
+        engine: Whose alarm.
+        mode: That ran.
+    """
     memory, model = engine.memory, engine.arm.model
     if memory.alarm == TOO_LONG:
-        return f'the torque was beyond its limits for more than {memory.saturation_time:g} s'
+        time = float(memory.saturation_time)
+        why = f'the torque was beyond its limits for more than {time:g} s'
+        return BrakedError(mode, why, reason='saturation', upper=time)
     if memory.alarm == TOO_FAST:
-        excess = np.abs(engine.v) / model.velocity_limit
+        reason, values = 'speed', np.abs(engine.v)
+        bounds = memory.largest_speed * model.velocity_limit
         bound = f'{memory.largest_speed:g} times its velocity limit'
     else:
-        excess = np.abs(engine.tick_record.position_reference - engine.q)
+        reason, values = 'tracking_error', np.abs(engine.tick_record.position_reference - engine.q)
+        bounds = np.full(len(values), memory.largest_error)
         bound = f'{memory.largest_error:g} rad or m away from its reference'
-    return f'joint {model.joint_names[int(np.argmax(excess))]} was beyond {bound}'
+    i = int(np.argmax(values / bounds))
+    joint = model.joint_names[i]
+    return BrakedError(
+        mode,
+        f'joint {joint} was beyond {bound}',
+        reason=reason,
+        joint=joint,
+        value=float(values[i]),
+        upper=float(bounds[i]),
+    )
 
 
 def _contact_in_words(engine: Engine) -> str:

@@ -19,6 +19,7 @@ from icir_control.app.demo.run import Run
 from icir_control.app.measurement import Array, Metric, TimeSeries, angle_between
 from icir_control.control import Controller, ControllerConfig, Law, Start
 from icir_control.control.laws import Joint
+from icir_control.errors import UnknownNameError
 from icir_control.simulation import Plant, World
 from icir_control.spatial import log3
 from icir_control.trajectory import JointTrajectory, SE3Trajectory
@@ -111,10 +112,16 @@ def split(
 
 
 def phase_metrics(part: Part) -> list[Metric]:
-    """Return the metrics of a phase: those that its law names, and the greatest torque."""
+    """Return the metrics of a phase: those that its law names, and the greatest torque.
+
+    Raises:
+        UnknownNameError: The law names a metric that there is not.
+    """
     if not part.has_run():
         return [Metric('ran', np.nan, upper=1.0, lower=1.0)]
     law = part.law
+    if unknown := set(law.METRICS) - set(_MEASURES):
+        raise UnknownNameError(f'metric of {type(law).__name__}', sorted(unknown)[0], _MEASURES)
     metrics = [metric for name in law.METRICS for metric in _MEASURES[name](part)]
     share = np.abs(part.rows['torque_unsaturated']) / law.arm.model.effort_limit
     metrics.append(Metric('peak_torque_fraction', float(share.max()), upper=1.0))

@@ -21,7 +21,7 @@ class Float(Law):
 
     The tutorial's impedance, slide "Task space impedance control": the desired position is where
     the arm is. The rotation gains are the task gains; the translation is damped at a rate of its
-    own, by default that of the task gains, 2 sqrt(5000 1/s^2).
+    own, by default that of the tutorial's gains, 2 sqrt(5000 1/s^2).
     """
 
     FOLLOWS: ClassVar[str] = 'pose'

@@ -17,7 +17,7 @@ from icir_control.control.kernels.task_space import (
     rotated_back,
     times,
 )
-from icir_control.control.law import Law, Plan, Start, Tick, compiled
+from icir_control.control.law import Following, Law, Plan, Start, Tick, compiled
 from icir_control.control.motion import (
     DURATION,
     PATH,
@@ -145,6 +145,11 @@ class Impedance(Law):
         self.desired_inertia = self.inertia if self.has_inertia else np.ones(6)
         self.in_base_axes = self.axes == 'base'
         self.base_pose = np.vstack([self.arm.T_world_base.rotation, np.zeros(3)])
+
+    @property
+    def following(self) -> Following:
+        """The joints follow the path by these parameters."""
+        return Following(self.singularity_threshold, self.singularity_damping)
 
     def plan(self, start: Start) -> Plan:
         """Rest where the arm is, or where its motion has come to rest."""

@@ -1,4 +1,4 @@
 """The node `mujoco_bridge`: MuJoCo as the plant, in lockstep or free-running.
 
-`loop` owns simulation time. Its parts (gate, timing, pushes) do not depend on ROS.
+`loop` owns simulation time; `gate`, `timing` and `wrench` are its parts.
 """

@@ -92,5 +92,6 @@ class BridgeDiagnostics:
             'rejected': rejected.total(),
             **{f'rejected.{kind}': count for kind, count in sorted(rejected.items())},
             'lockstep': loop.config.lockstep,
+            'paused': loop.hold.is_paused,
             **{f'plant.{name}': v for name, v in loop.config.plant.differences.items()},
         }

@@ -10,7 +10,7 @@ from rclpy.qos import DurabilityPolicy, QoSProfile
 from std_msgs.msg import Header
 
 from icir_control.control import TRAJECTORY, Controller
-from icir_control.errors import IcirError
+from icir_control.errors import BrakedError, IcirError
 from icir_control.nodes.controller.telemetry import key_values
 
 OUTCOMES = QoSProfile(depth=20, durability=DurabilityPolicy.TRANSIENT_LOCAL)
@@ -72,6 +72,7 @@ class MotionStatus:
         self._done = done
         self._publisher = node.create_publisher(DiagnosticStatus, '~/motion_status', OUTCOMES)
         self.motion: Motion | None = None
+        self._braked_by: BrakedError | None = None
         self._check_ns = 0  # when the motion can be at its end
 
     def serve(
@@ -119,6 +120,11 @@ class MotionStatus:
             restarted: Whether the tick began anew.
         """
         motion, controller = self.motion, self._controller
+        braked = controller.braked_by
+        if braked is not None and braked is not self._braked_by:
+            self._braked_by = braked
+            self._end_braked(braked)
+            return
         if motion is None:
             return
         if restarted:
@@ -137,19 +143,31 @@ class MotionStatus:
         elif at_end and (motion.goal is None or motion.goal.is_reached()):
             self.end('arrived', 'arrived')
 
+    def _end_braked(self, error: BrakedError) -> None:
+        """Report that the watchdog has ended a mode, and with it what is under way."""
+        if self.motion is None:
+            self.motion = Motion(f'mode {error.mode}', '', error.mode, None)
+        self.end('aborted', str(error), vars(error))
+
     def stop(self, words: str) -> None:
         """Abort the trajectory that is under way, and bring the arm to rest."""
         self.end('aborted', words)
         self._controller.follow(None)
 
-    def end(self, outcome: str, words: str) -> None:
-        """Report how the motion that is under way has ended, if there is one."""
+    def end(self, outcome: str, words: str, data: dict[str, Any] | None = None) -> None:
+        """Report how the motion that is under way has ended, if there is one.
+
+        Args:
+            outcome: `arrived` or `aborted`.
+            words: A sentence.
+            data: More of it, by key.
+        """
         motion, self.motion = self.motion, None
         if motion is None:
             return
         if motion.request == TRAJECTORY:
             self._node.get_logger().info(f'{motion.request} {outcome}: {words}')
-        self._report(motion.request, motion.stamp, outcome, words)
+        self._report(motion.request, motion.stamp, outcome, words, data)
         if motion.goal is not None:
             motion.goal.ended(outcome, words)
 
@@ -165,8 +183,8 @@ class MotionStatus:
             'request': request,
             'stamp': stamp,
             'outcome': outcome,
-            'mode': self._controller.mode,
             **(data or {}),
+            'mode': self._controller.mode,
         }
         is_good = outcome in ('accepted', 'arrived')
         status = DiagnosticStatus(level=DiagnosticStatus.OK if is_good else DiagnosticStatus.WARN)

@@ -177,7 +177,7 @@ class ControlsTab:
             color = _RUNNING if name == mode and self._controller.is_alive else None
             if button.color != color:
                 button.color = color
-        is_paused = self._bridge.is_alive and self._bridge.status.message == 'paused'
+        is_paused = self._bridge.is_alive and self._bridge.facts.get('paused') == str(True)
         if is_paused != self._is_paused:
             self._is_paused = is_paused
             self._pause.label = 'resume' if is_paused else 'pause'
@@ -219,7 +219,7 @@ class ControlsTab:
             lost = f'the {self._bridge.name} does not answer'
             self.say(f'{service}: {answer.message if answer else lost}')
             if answer and answer.success and service == 'pause':
-                self._bridge.status.message = answer.message
+                self._bridge.facts['paused'] = str(fields['data'])
 
         self._bridge.ask(kind, service, take, **fields)
 

@@ -152,8 +152,7 @@ class Page:
 
     def _age(self) -> float:
         """Return the greatest age of a command in the last second [steps]."""
-        values = {pair.key: pair.value for pair in self._bridge.status.values}
-        return float(values.get('command_age_max_steps', np.nan))
+        return float(self._bridge.facts.get('command_age_max_steps', np.nan))
 
     def _numbers(self, message: JointState, values: Any) -> Array:
         """Return values of joints, which come in any order, in that of the model; (nv,)."""

@@ -26,6 +26,7 @@ class RemoteNode:
         values: Its parameters; empty until they have been read.
         descriptors: What it says of them.
         status: Its last diagnostics.
+        facts: The values in them, by key.
     """
 
     def __init__(self, node: Node, name: str, topic: str, read: Callable[[], object]) -> None:
@@ -41,6 +42,7 @@ class RemoteNode:
         self.values: dict[str, Any] = {}
         self.descriptors: dict[str, ParameterDescriptor] = {}
         self.status = DiagnosticStatus()
+        self.facts: dict[str, str] = {}
         self._node, self._topic, self._read = node, topic, read
         self._full_name = f'{node.get_namespace().rstrip("/")}/{name}'
         self._clients: dict[str, Any] = {}
@@ -120,6 +122,7 @@ class RemoteNode:
         """Take a status of `/diagnostics`, which may be another node's."""
         if status.name.startswith(f'{self._full_name}: '):
             self.status, self._heard_at = status, time.monotonic()
+            self.facts = {pair.key: pair.value for pair in status.values}
 
     def take_event(self, event: ParameterEvent) -> None:
         """Take changes of parameters, which may be another node's."""
