@@ -78,11 +78,6 @@ class Switching(Readout):
         """Names of the configured modes."""
         return tuple(self.config.modes)
 
-    @property
-    def keys(self) -> dict[str, str]:
-        """Mode by key."""
-        return {mode.key: name for name, mode in self.config.modes.items()}
-
     def take_events(self) -> list[Event]:
         """Return what has happened since the last call."""
         events, self._events = self._events, []

@@ -39,9 +39,10 @@ from icir_control.dynamics.kernels.checked import with_entrance
 
 @part
 def computed_torque(memory: Struct, tick: Struct) -> None:
-    """Write tau = M ddq + nle + J^T f - r + tau_c before the limits.
+    """Write tau = M ddq + nle + b + J^T f - r + tau_c before the limits.
 
-    tau_c keeps links apart in laws that yield.
+    b is what the bias changes in the step that the torque acts in; tau_c keeps links apart in
+    laws that yield.
     """
     M, nle, J, f = tick.M, tick.nle, tick.jacobian, tick.wrench
     ddq, r, tau = memory.acceleration, memory.compensation, memory.torque_unsaturated

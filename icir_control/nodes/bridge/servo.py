@@ -6,18 +6,14 @@ The bridge then does what the drives of a robot do: it turns the targets into to
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 from rclpy.node import Node
+from sensor_msgs.msg import JointState
 
-from icir_control.errors import InvalidValueError
 from icir_control.nodes.bridge.config import ServoGains
 from icir_control.nodes.bridge.loop import BRAKE_RATE, FreeRunningLoop
 from icir_control.nodes.transport.endpoints import JointStateSubscription
-from icir_control.nodes.transport.messages import (
-    FIELDS,
-    NANOSECONDS,
-    RejectedMessageError,
-    read_joint_state,
-)
+from icir_control.nodes.transport.messages import FIELDS, NANOSECONDS, RejectedMessageError
 from icir_control.parameter import FloatArray
 from icir_control.simulation import World
 
@@ -33,29 +29,15 @@ class AnyCommands(JointStateSubscription):
         super().__init__(node, topic, names, FIELDS)
         self._required = ()
 
-    def decode(self, raw: bytes) -> bool:
-        """Read a serialised message; return False, and count it, when it is invalid."""
-        try:
-            message = read_joint_state(raw)
-            order = self._order_of(message)
-            rows = [getattr(message, field) or np.full(len(order), np.nan) for field in FIELDS]
-            values = np.array([np.asarray(row)[order] for row in rows])
-            if np.isinf(values).any() or np.isnan(values).all():
-                raise RejectedMessageError('not_finite', 'a number is infinite, or there is none')
-        except InvalidValueError as error:
-            return self._reject('undecodable', error)
-        except RejectedMessageError as error:
-            return self._reject(error.kind, error)
-        self._accepted[:] = values
-        stamp = message.header.stamp
-        self.stamp_ns = stamp.sec * NANOSECONDS + stamp.nanosec
-        self.token = message.header.frame_id
-        return True
+    def _values_of(self, message: JointState, order: NDArray[np.intp]) -> NDArray[np.float64]:
+        rows = [getattr(message, field) or np.full(len(order), np.nan) for field in FIELDS]
+        values = np.array([np.asarray(row)[order] for row in rows])
+        if np.isinf(values).any() or np.isnan(values).all():
+            raise RejectedMessageError('not_finite', 'a number is infinite, or there is none')
+        return values
 
-    def _reject(self, kind: str, error: Exception) -> bool:
-        self.rejected[kind] += 1
-        self.last_rejection = str(error)
-        return False
+    def _keep_layout(self, *_: object) -> None:
+        """Keep none: what one message fills, the next one may leave out."""
 
 
 class Servo:

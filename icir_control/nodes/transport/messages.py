@@ -260,22 +260,31 @@ class JointStateDecoder:
         except InvalidValueError as error:
             raise RejectedMessageError('undecodable', str(error)) from error
         order = self._order_of(message)
-        for row, field in zip(self._incoming, self._fields, strict=True):
-            row[:] = np.asarray(getattr(message, field))[order]
+        self._incoming[:] = self._values_of(message, order)
         stamp = message.header.stamp
         if stamp.sec < 0 or stamp.nanosec >= NANOSECONDS:
             raise RejectedMessageError('bad_stamp', f'stamp {stamp.sec} s {stamp.nanosec} ns')
         stamp_ns = stamp.sec * NANOSECONDS + stamp.nanosec
-        for row, joint in np.argwhere(~np.isfinite(self._incoming)):
-            value = self._incoming[row, joint]
-            raise RejectedMessageError(
-                'not_finite', f'{self._fields[row]} of {self._names[joint]} is {value}'
-            )
         if not self._plain:
             self._keep_layout(message, order, raw, stamp_ns)
         self._accepted[:] = self._incoming
         self.stamp_ns = stamp_ns
         self.token = message.header.frame_id
+
+    def _values_of(self, message: JointState, order: NDArray[np.intp]) -> NDArray[np.float64]:
+        """Return the fields of a message in the order of our joints, after a check.
+
+        Args:
+            message: One whose names were checked.
+            order: (n,) the index of each of our joints in it.
+        """
+        values = np.array([np.asarray(getattr(message, field))[order] for field in self._fields])
+        for row, joint in np.argwhere(~np.isfinite(values)):
+            value = values[row, joint]
+            raise RejectedMessageError(
+                'not_finite', f'{self._fields[row]} of {self._names[joint]} is {value}'
+            )
+        return values
 
     def _order_of(self, message: JointState) -> NDArray[np.intp]:
         """Return the index of each of our joints in the message, after a check of its names."""
