@@ -64,6 +64,8 @@ with Robot.connect(timeout=60.0) as robot:
         robot.down()
     except RefusedError as error:
         assert 'singularity' in str(error), error
+        assert error.reason == 'singularity', vars(error)
+        assert 0.0 <= error.value < error.lower, vars(error)
     else:
         raise AssertionError('down was not refused')
     assert robot.parameters.modes.jog.duration == 0.5
@@ -119,6 +121,7 @@ with Robot.connect(timeout=60.0) as robot:
         robot.move_by([2.0, 0.0, 0.0])
     except RefusedError as error:
         assert 'out of reach' in str(error), error
+        assert error.reason == 'out_of_reach', vars(error)
     else:
         raise AssertionError('it was not refused')
     robot.move_joints(robot.q + 0.05, duration=1.0)

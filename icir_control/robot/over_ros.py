@@ -220,6 +220,10 @@ class OverRos:
         self._begin(f'mode {mode}')
         answer = self._services.call(Trigger, f'{CONTROLLER}/modes/{mode}')
         if not answer.success:
+            # The service says why in words alone; the topic, in a moment, as data.
+            with suppress(ConfigurationError):
+                self._services.wait(lambda: self._outcome('refused'), ANSWER_TIMEOUT, '')
+            self._raise_refusal()
             raise RefusedError(answer.message)
 
     def set_target_pose(self, T_base_tool: SE3) -> None:
@@ -327,13 +331,21 @@ class OverRos:
         wait(publisher.get_subscription_count, ANSWER_TIMEOUT, f'nobody takes a {request}')
         self._begin(request)
         publisher.publish(message)
-        found = wait(
+        wait(
             lambda: self._outcome('accepted', 'refused'),
             ANSWER_TIMEOUT,
             f'the {request} is not answered',
         )
-        if found['outcome'] == 'refused':
-            raise RefusedError(found['words'], reason=found.get('reason', 'refused'))
+        self._raise_refusal()
+
+    def _raise_refusal(self) -> None:
+        """Raise what the controller would have raised here, if it has refused the request."""
+        found = self._outcome('refused')
+        if found is None:
+            return
+        numbers = {key: float(found[key]) for key in ('value', 'lower', 'upper') if key in found}
+        reason, joint = found.get('reason', 'refused'), found.get('joint', '')
+        raise RefusedError(found['words'], reason=reason, joint=joint, **numbers)
 
     def _outcome(self, *kinds: str) -> dict[str, str] | None:
         """Return the first outcome of some kinds that the newest request has had, if any."""
