@@ -6,6 +6,7 @@ With `NUMBA_DISABLE_JIT=1` a kernel stays the Python function it is, and numba i
 import hashlib
 import os
 import shutil
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
@@ -16,6 +17,10 @@ from typing import Any, TypeVar, cast
 
 KEPT_VERSIONS = 8
 """Of the compiled code, on disk."""
+
+_LONGEST_COMPILATION = 60.0
+"""[s] One kernel with those that it calls, on a busy machine."""
+_LOOK = 0.02  # s between two looks whether another process is done
 
 Function = TypeVar('Function', bound=Callable[..., Any])
 
@@ -76,7 +81,7 @@ def cached(function: Function, **options: Any) -> Function:
     # Where ours cannot be written to, numba takes a folder that does not change with the kernels.
     if compiled is None or not Path(compiled.stats.cache_path).is_relative_to(_cache_directory()):
         return numba.njit(error_model='numpy', no_cfunc_wrapper=True, **options)(function)
-    compiled._cache = _OptionalCache(compiled._cache, function.__qualname__)
+    compiled._cache = _OptionalCache(compiled._cache, function)
     return compiled
 
 
@@ -85,11 +90,17 @@ class _OptionalCache:
 
     A disk may fill up, or become read-only, long after the folder was made: what is compiled then
     is used all the same, and compiled again at the next start.
+
+    Of several processes that miss the same code one compiles it, and the others wait for it. Each
+    may hold code that it needs for the one that it waits for, but calls go in no circles: so none
+    waits for one that waits for it.
     """
 
-    def __init__(self, files: Any, name: str) -> None:
+    def __init__(self, files: Any, function: Callable[..., Any]) -> None:
         self._files = files
-        self._name = name
+        self._name = function.__qualname__
+        self._where = f'{function.__module__}.{self._name}:{function.__code__.co_firstlineno}'
+        self._locks: dict[str, int] = {}
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._files, name)
@@ -100,17 +111,14 @@ class _OptionalCache:
         numba's own way is to ready the compiler first, with all that it can translate: 0.4 s in a
         process. Code that lies ready was linked with numba's runtime, and needs no more than that.
         """
-        from numba.core.runtime import rtsys
-
-        code = None
-        try:
-            rtsys.initialize(context)
-            code = self._files._load_overload(signature, context)
-        except _UNUSABLE:
-            self._files.disable()
+        code = self._read(signature, context)
         if code is None:
             for listener in _listeners:
                 listener(self._name)
+            if self._lock(signature):
+                code = self._read(signature, context)
+                if code is not None:
+                    self._unlock(signature)
         return code
 
     def save_overload(self, signature: Any, code: Any) -> None:
@@ -119,6 +127,52 @@ class _OptionalCache:
             self._files.save_overload(signature, code)
         except _UNUSABLE:
             self._files.disable()
+        finally:
+            self._unlock(signature)
+
+    def _read(self, signature: Any, context: Any) -> Any:
+        """Return what lies on disk; None where there is nothing to be read."""
+        from numba.core.runtime import rtsys
+
+        try:
+            rtsys.initialize(context)
+            return self._files._load_overload(signature, context)
+        except _UNUSABLE:
+            self._files.disable()
+            return None
+
+    def _lock(self, signature: Any) -> bool:
+        """Become the one process that compiles this code; return whether that is possible.
+
+        The lock ends with the process, whatever becomes of it.
+        """
+        name = hashlib.sha256(f'{self._where} {signature}'.encode()).hexdigest()[:24]
+        try:
+            import fcntl
+
+            file = os.open(
+                Path(self._files.cache_path) / f'{name}.lock', os.O_RDWR | os.O_CREAT, 0o666
+            )
+        except (ImportError, OSError):
+            return False
+        end = time.monotonic() + _LONGEST_COMPILATION
+        while time.monotonic() < end:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                time.sleep(_LOOK)
+            except OSError:  # a file system without locks
+                break
+            else:
+                self._locks[str(signature)] = file
+                return True
+        os.close(file)
+        return False
+
+    def _unlock(self, signature: Any) -> None:
+        file = self._locks.pop(str(signature), None)
+        if file is not None:
+            os.close(file)
 
 
 def part(function: Function) -> Function:
@@ -180,6 +234,11 @@ def reporting(listener: Callable[[str], None]) -> Iterator[None]:
 _listeners: list[Callable[[str], None]] = []
 _kept: list[Any] = []
 """What `machine_code` has compiled, and must not be freed."""
+
+
+def is_cache_empty() -> bool:
+    """Return whether nothing of this version has been compiled on this machine yet."""
+    return not JIT_DISABLED and not any(_cache_directory().glob('**/*.nbi'))
 
 
 @cache

@@ -1,7 +1,8 @@
 """Compiles what every session needs, before it is needed.
 
 `python -m icir_control.control.precompile` does so on two processors; what lies on disk already is
-left as it is. A node that finds nothing compiled has the laws compiled beside the control tick.
+left as it is. A controller that finds nothing compiled has another process begin at the other end:
+with the last stage of a tick, then the laws. What one process compiles the other one waits for.
 """
 
 import os
@@ -14,19 +15,20 @@ from typing import Self
 import yaml
 
 from icir_control.collision import load_collision_shapes
-from icir_control.compiled import JIT_DISABLED
+from icir_control.compiled import JIT_DISABLED, is_cache_empty
 from icir_control.control import Controller, ControllerConfig
+from icir_control.control.workspace import compile_backwards
 from icir_control.dynamics import load_urdf
 from icir_control.share import share_directory
 
 ROBOT = 'gen3_6dof'
 """The robot whose laws are compiled; the machine code serves every arm."""
 
-LAWS_ONLY = '--laws'
+FROM_THE_END = '--from-the-end'
 
 
-class LawCompiler:
-    """A process that compiles the package's laws, until it is done or no longer needed."""
+class Helper:
+    """A process that compiles stages and laws, until it is done or no longer needed."""
 
     def __init__(self) -> None:
         """Start nothing yet."""
@@ -44,7 +46,7 @@ class LawCompiler:
         """Start the process, unless it was started."""
         if self._process is None:
             # Isolated from the current directory; the pipe tells it when this process has ended.
-            command = [sys.executable, '-P', '-m', 'icir_control.control.precompile', LAWS_ONLY]
+            command = [sys.executable, '-P', '-m', 'icir_control.control.precompile', FROM_THE_END]
             silent = subprocess.DEVNULL
             self._process = subprocess.Popen(
                 command, stdin=subprocess.PIPE, stdout=silent, stderr=silent
@@ -64,16 +66,18 @@ def shipped_controller() -> Controller:
 
 
 def main() -> None:
-    """Compile everything, or the laws alone."""
+    """Compile everything, or help the process that does."""
     if JIT_DISABLED:
         return
-    controller = shipped_controller()
-    if LAWS_ONLY in sys.argv:
+    if FROM_THE_END in sys.argv:
         threading.Thread(target=_end_with_parent, daemon=True).start()
-        controller.compile_laws()
+        compile_backwards()
+        shipped_controller().compile_laws()
         return
-    with LawCompiler() as laws:
-        controller.warm_up(_print_progress, laws.start)
+    with Helper() as helper:
+        if is_cache_empty():
+            helper.start()
+        shipped_controller().warm_up(_print_progress, helper.start)
 
 
 def _print_progress(done: int, total: int, part: str) -> None:

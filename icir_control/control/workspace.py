@@ -66,6 +66,12 @@ def _compiled_run() -> Callable[..., int]:
     return entrance(run, *_types())
 
 
+def compile_backwards() -> None:
+    """Compile the stages of a tick from the last one on; another process begins with the first."""
+    for function in (*reversed(STAGES.values()), follow_pose_path, place_joint_path):
+        machine_code(function, *_types())
+
+
 @cache
 def _compiled_rehearse() -> Callable[..., int]:
     """Return the function of (dynamics, memory, tick, trace) that serves every arm."""

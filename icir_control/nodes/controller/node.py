@@ -6,8 +6,9 @@ from importlib.util import find_spec
 import numpy as np
 from numpy.typing import NDArray
 
+from icir_control.compiled import is_cache_empty
 from icir_control.control import Controller, ControllerConfig
-from icir_control.control.precompile import LawCompiler
+from icir_control.control.precompile import Helper
 from icir_control.dynamics import Model
 from icir_control.nodes.controller.interface import (
     INTERFACE,
@@ -42,6 +43,7 @@ TRANSLATING_JOINTS = Parameter(
     running=False,
 )
 
+_FIRST_START = 'the first start on this machine only'
 _WAIT = 0.1  # s, longest time until a request to stop is noticed
 _HANG = 0.3  # s of wall time between two looks for a state, which only a stopped process needs
 _CATCH_UP = 0.05  # s of wall time in which the middleware hands over what it has buffered
@@ -84,12 +86,16 @@ class ControllerNode:
             self.commands = EffortArrayPublisher(node, names, interface.command_joints)
         else:
             self.commands = JointStatePublisher(node, COMMANDS, names)
-        config = declare_config(parameters, robot)
-        if config.unused_modes:
-            self._log.info(f'configured, but not in mode_names: {", ".join(config.unused_modes)}')
-        self._controller = Controller(model, config)
-        self._log_model(model)
-        self._warm_up()
+        with Helper() as helper:
+            if is_cache_empty():
+                self._log.info(f'compiling ({_FIRST_START}), for half a minute or more')
+                helper.start()
+            config = declare_config(parameters, robot)
+            if unused := config.unused_modes:
+                self._log.info(f'configured, but not in mode_names: {", ".join(unused)}')
+            self._controller = Controller(model, config)
+            self._log_model(model)
+            self._warm_up(helper)
         parameters.watch(self._controller.update)
         self._starts = StartDetector(model.velocity_limit)
         self._telemetry = Telemetry(node, self._controller)
@@ -201,18 +207,19 @@ class ControllerNode:
         lines = ('  '.join(map(str.ljust, row, widths)).rstrip() for row in rows)
         log.info('frames:\n' + '\n'.join(lines))
 
-    def _warm_up(self) -> None:
-        """Compile, and log each unit before it is compiled; nothing when the cache has all."""
+    def _warm_up(self, helper: Helper) -> None:
+        """Compile, and log each unit before it is compiled; nothing when the cache has all.
+
+        Args:
+            helper: Started where anything is missing.
+        """
         begin = time.monotonic()
 
         def progress(done: int, total: int, name: str) -> None:
-            self._log.info(
-                f'compiling (the first start on this machine only), {done + 1} of {total}: {name}'
-            )
+            self._log.info(f'compiling ({_FIRST_START}), {done + 1} of {total}: {name}')
 
-        with LawCompiler() as laws:
-            if self._controller.warm_up(progress, laws.start):
-                self._log.info(f'compiled in {time.monotonic() - begin:.1f} s')
+        if self._controller.warm_up(progress, helper.start):
+            self._log.info(f'compiled in {time.monotonic() - begin:.1f} s')
 
     def _finish_request(self) -> None:
         """Report what a request has changed; the next tick may be far away."""
