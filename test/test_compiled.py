@@ -7,6 +7,7 @@ import subprocess
 import sys
 import traceback
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
 
@@ -152,6 +153,51 @@ def test_code_that_is_found_needs_no_compiler_until_more_is_to_be_compiled(run, 
     assert run(cache, fresh=True) == '16 0 True'
     assert run(cache, fresh=True) == '16 1 False'
     assert run(cache, fresh=True, arguments=['more']) == '16 1 False\n3.0 True'
+
+
+def test_of_several_processes_one_compiles_and_the_others_wait(run, tmp_path):
+    with ThreadPoolExecutor(3) as pool:
+        results = [pool.submit(run, tmp_path / 'cache', fresh=True) for _ in range(3)]
+    assert sorted(one.result() for one in results) == ['12.0 1 0', '12.0 1 1', '12.0 1 1']
+
+
+# What `halt` returns is asked for while the kernel is compiled.
+KILLED = """
+import os
+import sys
+import numba
+from icir_control.compiled import kernel
+
+
+def halt():
+    pass
+
+
+@numba.extending.overload(halt)
+def type_of_halt():
+    if sys.argv[1:]:
+        os.kill(os.getpid(), 9)
+    return lambda: 1.0
+
+
+@kernel
+def one(x):
+    return x * halt()
+
+
+if __name__ == '__main__':
+    print(one(1.0), sum(one.stats.cache_hits.values()))
+"""
+
+
+def test_what_a_process_was_compiling_when_it_was_killed_is_compiled_by_the_next(run, tmp_path):
+    source, cache = tmp_path / 'kernels_of_a_test.py', tmp_path / 'cache'
+    source.write_text(KILLED)
+    environment = os.environ | {'NUMBA_CACHE_DIR': str(cache)}
+    killed = subprocess.run([sys.executable, str(source), 'killed'], env=environment)
+    assert killed.returncode == -9
+    assert files_in(cache, 'lock')
+    assert run(cache, fresh=True) == '1.0 0'
 
 
 def test_a_folder_that_cannot_be_made_is_done_without(run, tmp_path):
