@@ -172,18 +172,18 @@ class Recorder:
 
         What came after the newest batch waits for the next one, which holds older messages.
         """
-        waiting, until = self._waiting, time.time_ns()
+        waiting, until = self._waiting, float('inf')
         for topic in self._topics.values():
             waiting += topic.taken()
         if self._batches is not None:
-            newest_ns = 0
+            newest_ns = time.time_ns() - _LATEST_BATCH_NS
             for raw, *_ in self._batches.taken():
                 with suppress(InvalidValueError, KeyError):  # of somebody else
                     topics, raws, received_ns, sent_ns = read_batch(raw)
                     channels = [self._channels[topic] for topic in topics]
                     waiting += zip(channels, raws, received_ns, sent_ns, strict=True)
-                    newest_ns = received_ns[-1]
-            until = until if is_last else max(newest_ns, until - _LATEST_BATCH_NS)
+                    newest_ns = max(newest_ns, received_ns[-1])
+            until = until if is_last else newest_ns
         waiting.sort(key=_RECEIVED)
         count = bisect_right(waiting, until, key=_RECEIVED)
         ready, self._waiting = waiting[:count], waiting[count:]

@@ -131,6 +131,7 @@ class MujocoBridge:
 
     def close(self) -> None:
         """Leave the graph, close the window."""
+        self._batches.update()
         self._window.viewer.close()
         self._waiter.close()
         self.node.destroy_node()
