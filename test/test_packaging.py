@@ -57,6 +57,7 @@ CARRIED_BY = {
     'glfw': 'mujoco',
     'llvmlite': 'numba',
     'rpyutils': 'rclpy',
+    'zstandard': 'mcap',
 }
 # Without a rosdep key; docs/ros_workspace.md says how to install it.
 NO_KEY = {'mcap', 'mcap_ros2', 'quadprog'}
