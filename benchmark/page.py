@@ -187,8 +187,12 @@ def simulation(part: str, seconds: float, schedule: list[str]) -> Iterator[subpr
 
 
 @contextmanager
-def open_page() -> Iterator[Browser]:
-    """Start the panel and a browser that shows its plots."""
+def open_page(*, keeps_pictures: bool = False) -> Iterator[Browser]:
+    """Start the panel and a browser that shows its plots.
+
+    Args:
+        keeps_pictures: Whether scripts can read what was drawn, which takes longer to draw.
+    """
     panel = subprocess.Popen(
         [*NODES, 'panel', '--ros-args', '-p', 'port:=0'],
         **{'stdout': subprocess.PIPE, 'stderr': subprocess.STDOUT, 'text': True},
@@ -197,7 +201,9 @@ def open_page() -> Iterator[Browser]:
         found = next(filter(None, (re.search(r'page is at (\S+)', line) for line in panel.stdout)))
         threading.Thread(target=panel.stdout.read, daemon=True).start()
         with chromium() as page:
-            page.driver.execute_cdp_cmd('Page.addScriptToEvaluateOnNewDocument', {'source': KEEP})
+            if keeps_pictures:
+                script = {'source': KEEP}
+                page.driver.execute_cdp_cmd('Page.addScriptToEvaluateOnNewDocument', script)
             give_way(page.driver.service.process.pid)
             page.open(found.group(1))
             page.wait_for('Run')
@@ -239,7 +245,7 @@ def give_way(pid: int) -> None:
 def measure_clicks() -> list[float]:
     """Ask for modes by the page's buttons; the times until it shows a motion [s]."""
     times = []
-    with simulation('click', 0.0, []), open_page() as page:
+    with simulation('click', 0.0, []), open_page(keeps_pictures=True) as page:
         page.press('Run')
         page.driver.set_script_timeout(60.0)
         while len(times) < CLICKS:

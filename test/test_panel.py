@@ -5,6 +5,7 @@ import random
 import re
 import signal
 import threading
+import time
 from collections import deque
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -20,10 +21,12 @@ from rcl_interfaces.srv import GetParameters
 from ros_processes import RosGraph
 from session import Session
 from state_source import HOME
+from std_msgs.msg import String
 from std_srvs.srv import Trigger
 from test_panel_server import LOCAL, connect
 
 from icir_control.app.recording.reader import Recording
+from icir_control.nodes.panel.pictures import SAVING
 
 
 @pytest.fixture(scope='module')
@@ -93,6 +96,49 @@ def test_a_button_runs_a_mode_and_a_refusal_says_why(session, page):
     page.wait_for('mode home arrived')
     (color,) = {page.color_of('home')} - {page.color_of('ready')}
     assert color
+
+
+_COUNT = """
+const original = WebGL2RenderingContext.prototype.clear;
+window.pictures = 0;
+WebGL2RenderingContext.prototype.clear = function (...masks) {
+  window.pictures++;
+  return original.apply(this, masks);
+};
+"""
+
+
+@pytest.mark.slow
+def test_beside_a_simulation_at_full_speed_few_pictures_are_drawn(session, page):
+    page.driver.execute_script(_COUNT)
+
+    def pictures(meanwhile=lambda: None):
+        """How many are drawn in a second."""
+        before, end = page.driver.execute_script('return pictures'), time.monotonic() + 1.0
+        while time.monotonic() < end:
+            meanwhile()
+            # An arm that never rests.
+            modes.publish(String(data=('home', 'ready')[int(time.monotonic()) % 2]))
+            time.sleep(0.1)
+        return page.driver.execute_script('return pictures') - before
+
+    def saves():
+        return SAVING in page.driver.execute_script('return document.body.innerHTML')
+
+    session.set_controller('speed_scale', 0.05)
+    modes = session.observer.create_publisher(String, 'controller/select_mode', 1)
+    session.set_bridge('real_time_factor', 0.0)
+    try:
+        page.wait(saves, 'a page that saves pictures')
+        pictures()  # what was asked for before
+        few = [pictures() for _ in range(4)]
+        assert 0 < sum(few) <= 6, few
+        with page.turning() as turn:  # who turns the view does not wait
+            page.wait(lambda: pictures(turn) > 2, 'pictures while the view turns')
+    finally:
+        session.set_bridge('real_time_factor', 1.0)
+        session.set_controller('speed_scale', 1.0)
+    page.wait(lambda: not saves(), 'a page that saves no pictures')
 
 
 @pytest.mark.slow

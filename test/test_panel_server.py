@@ -1,5 +1,6 @@
 """Who may reach the panel's page: real requests and raw WebSockets, no ROS and no browser."""
 
+import gzip
 import http.client
 import random
 import time
@@ -66,6 +67,19 @@ def test_the_page_is_served_to_this_machine_and_shown_in_no_frame(opened):
     status, headers, text = get(server.get_port())
     assert (status, headers['Content-Security-Policy']) == (200, "frame-ancestors 'none'")
     assert '<html' in text
+
+
+def test_the_page_comes_with_a_script_that_saves_pictures(opened):
+    server, _ = opened()
+    for encoding, decode in (('identity', bytes), ('gzip', gzip.decompress)):
+        with closing(http.client.HTTPConnection(LOCAL, server.get_port(), timeout=60.0)) as link:
+            link.request('GET', '/', headers={'Accept-Encoding': encoding})
+            answer = link.getresponse()
+            page = decode(answer.read())  # as many bytes as the headers say
+            assert answer.getheader('Content-Encoding') == encoding
+            first, second = page.split(b'<script', 2)[1:]
+            assert b'saves-pictures' in first
+            assert b'saves-pictures' not in second
 
 
 @pytest.mark.parametrize(

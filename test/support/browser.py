@@ -1,5 +1,6 @@
 """A headless Chromium that opens the panel's page, and reads and touches it as a user would."""
 
+import itertools
 import shutil
 import time
 from collections.abc import Iterator
@@ -166,6 +167,17 @@ class Browser:
         """Move the mouse by some pixels."""
         self._mouse = self._mouse + [right, down]
         self._pointer('move_to_location', *map(round, self._mouse))
+
+    @contextmanager
+    def turning(self) -> Iterator:
+        """Turn the view by the mouse while in the context; what it gives turns it a bit."""
+        places = itertools.cycle([(150, 400), (200, 420), (250, 400), (200, 380)])
+        self._pointer('move_to_location', *next(places))
+        self._pointer('pointer_down')
+        try:
+            yield lambda: self._pointer('move_to_location', *next(places))
+        finally:
+            self._pointer('pointer_up')
 
     def let_go(self) -> None:
         """Release the mouse."""

@@ -148,7 +148,14 @@ class Session:
 
     def set_bridge(self, parameter: str, value: float) -> None:
         """Set a parameter of the bridge."""
+        self._set('mujoco_bridge', parameter, value)
+
+    def set_controller(self, parameter: str, value: float) -> None:
+        """Set a parameter of the controller."""
+        self._set('controller', parameter, value)
+
+    def _set(self, node: str, parameter: str, value: float) -> None:
         request = SetParameters.Request()
         request.parameters = [Parameter(parameter, value=value).to_parameter_msg()]
-        answer = self.observer.call(SetParameters, 'mujoco_bridge/set_parameters', request)
+        answer = self.observer.call(SetParameters, f'{node}/set_parameters', request)
         assert answer.results[0].successful, answer.results[0].reason

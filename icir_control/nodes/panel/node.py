@@ -106,7 +106,7 @@ class PanelNode:
                 self._build()
             if self._page is not None:
                 with self._server.atomic():  # else the server's thread is woken by every change
-                    self._page.update(self._inputs)
+                    self._page.update(self._inputs, saves_pictures=is_unpaced)
 
     def close(self) -> None:
         """Close the page, and leave the graph."""

@@ -18,6 +18,7 @@ from icir_control.dynamics import Model
 from icir_control.nodes.panel.controls import ControlsTab, Recording
 from icir_control.nodes.panel.interact import InteractTab
 from icir_control.nodes.panel.parameters import Later, ParametersTab
+from icir_control.nodes.panel.pictures import SAVING
 from icir_control.nodes.panel.remote import RemoteNode
 from icir_control.nodes.panel.scene import Scene
 from icir_control.nodes.panel.shapes import ShownRobot, unit_of
@@ -93,6 +94,7 @@ class Page:
         gui = server.gui
         self._model, self._bridge = robot.model, bridge
         self._scene = Scene(server, robot.model, robot.shapes, robot.base, robot.tool)
+        self._saving = gui.add_html('')
         tabs = gui.add_tab_group()
         with tabs.add_tab('Run'):
             self.controls = ControlsTab(server, controller, bridge, recording, later)
@@ -111,8 +113,16 @@ class Page:
         self._pace_from = time.monotonic(), 0.0
         self._pace = 0.0
 
-    def update(self, inputs: Inputs) -> None:
-        """Show the newest messages."""
+    def update(self, inputs: Inputs, *, saves_pictures: bool) -> None:
+        """Show the newest messages.
+
+        Args:
+            inputs: Has them.
+            saves_pictures: Whether the browser draws only what is new.
+        """
+        saving = SAVING if saves_pictures else ''
+        if saving != self._saving.content:
+            self._saving.content = saving
         reference, error = inputs.reference.message(), inputs.joint_error.message()
         self.controls.update(inputs.mode, self._pace)
         self._parameters.update()

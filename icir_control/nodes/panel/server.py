@@ -20,6 +20,7 @@ from viser import _messages as messages
 from websockets.http11 import Request
 
 from icir_control.errors import ConfigurationError
+from icir_control.nodes.panel.pictures import add_script
 
 PORTS = 100
 """How many ports are tried, one after the other."""
@@ -104,6 +105,7 @@ class Gate:
                     return connection.respond(http.HTTPStatus.FORBIDDEN, f'{reason}\n')
                 response = process_request(connection, request)
                 if response is not None:
+                    add_script(response)
                     # No page may show ours in a frame, where clicks could be stolen.
                     response.headers['Content-Security-Policy'] = "frame-ancestors 'none'"
                     if self.token:

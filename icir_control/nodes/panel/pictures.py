@@ -1,0 +1,99 @@
+"""A page that leaves the processors to the simulation.
+
+After each change viser draws for another 0.25 s as often as the display can show pictures, in case
+that something arrives late. Without a graphics card that takes a processor and more, which a
+simulation at full speed needs for itself. The page is served with a script that lets all that
+wants to draw wait for the next message, and without a graphics card for a second. Who moves the
+mouse, turns the wheel or types does not wait. Without a graphics card edges are not smoothed,
+either: that takes a third of the time to draw.
+"""
+
+import gzip
+from functools import lru_cache
+
+from websockets.http11 import Response
+
+_MARK = 'saves-pictures'
+SAVING = f'<i id="{_MARK}"></i>'
+"""What a page has to contain so that it saves pictures."""
+
+_SCRIPT = f"""<script>
+(() => {{
+  const probe = document.createElement('canvas').getContext('webgl2');
+  const names = probe?.getExtension('WEBGL_debug_renderer_info');
+  const renderer = names ? probe.getParameter(names.UNMASKED_RENDERER_WEBGL) : '';
+  probe?.getExtension('WEBGL_lose_context')?.loseContext();
+  const isSoftware = /swiftshader|llvmpipe|softpipe|software|basic render/i.test(renderer);
+  if (isSoftware) {{
+    const original = HTMLCanvasElement.prototype.getContext;
+    HTMLCanvasElement.prototype.getContext = function (kind, options) {{
+      return original.call(this, kind, {{...options, antialias: false}});
+    }};
+  }}
+
+  const request = window.requestAnimationFrame.bind(window);
+  const longest = 1000, least = isSoftware ? longest : 0;  // ms between pictures
+  const patience = 500;  // ms after the last touch
+  const waiting = new Map();
+  let count = 0, last = 0, touched = 0, timer = 0, isRequested = false, isNew = false;
+  function draw(time) {{
+    [isRequested, isNew, last] = [false, false, performance.now()];
+    const callbacks = [...waiting.values()];
+    waiting.clear();
+    for (const callback of callbacks) {{
+      try {{ callback(time); }} catch (error) {{ reportError(error); }}
+    }}
+  }}
+  function schedule() {{
+    clearTimeout(timer);
+    if (!waiting.size || isRequested) return;
+    const now = performance.now();
+    const saves = now > touched + patience && document.getElementById('{_MARK}');
+    const left = saves ? last + (isNew ? least : longest) - now : 0;
+    isRequested = left <= 0;
+    if (isRequested) request(draw); else timer = setTimeout(schedule, left);
+  }}
+  window.requestAnimationFrame = callback => {{
+    waiting.set(++count, callback);
+    schedule();
+    return count;
+  }};
+  window.cancelAnimationFrame = number => waiting.delete(number);
+  for (const kind of ['pointerdown', 'pointermove', 'wheel', 'keydown']) {{
+    addEventListener(kind, () => {{
+      touched = performance.now();
+      schedule();
+    }}, {{capture: true, passive: true}});
+  }}
+  window.Worker = class extends window.Worker {{  // receives the messages
+    constructor(...options) {{
+      super(...options);
+      this.addEventListener('message', () => {{
+        isNew = true;
+        schedule();
+      }});
+    }}
+  }};
+}})();
+</script>"""
+
+
+def add_script(response: Response) -> None:
+    """Let a page draw as seldom as `SAVING` says.
+
+    Args:
+        response: The answer to a request of any file; of one that is no page nothing changes.
+    """
+    if not response.headers.get('Content-Type', '').startswith('text/html'):
+        return
+    is_gzipped = response.headers.get('Content-Encoding') == 'gzip'
+    response.body = _with_script(bytes(response.body), is_gzipped)
+    del response.headers['Content-Length']
+    response.headers['Content-Length'] = str(len(response.body))
+
+
+@lru_cache
+def _with_script(page: bytes, is_gzipped: bool) -> bytes:
+    plain = gzip.decompress(page) if is_gzipped else page
+    plain = plain.replace(b'<head>', b'<head>' + _SCRIPT.encode(), 1)  # before any other script
+    return gzip.compress(plain) if is_gzipped else plain
