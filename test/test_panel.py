@@ -139,6 +139,8 @@ def test_beside_a_simulation_at_full_speed_few_pictures_are_drawn(session, page)
         session.set_bridge('real_time_factor', 1.0)
         session.set_controller('speed_scale', 1.0)
     page.wait(lambda: not saves(), 'a page that saves no pictures')
+    modes.publish(String(data='home'))
+    page.wait_for('mode home arrived')
 
 
 @pytest.mark.slow
