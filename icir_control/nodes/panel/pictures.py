@@ -34,13 +34,12 @@ _SCRIPT = f"""<script>
   const request = window.requestAnimationFrame.bind(window);
   const longest = 1000, least = isSoftware ? longest : 0;  // ms between pictures
   const patience = 500;  // ms after the last touch
-  const waiting = new Map();
+  let waiting = new Map(), due = new Map();  // callbacks, by number
   let count = 0, last = 0, touched = 0, timer = 0, isRequested = false, isNew = false;
   function draw(time) {{
     [isRequested, isNew, last] = [false, false, performance.now()];
-    const callbacks = [...waiting.values()];
-    waiting.clear();
-    for (const callback of callbacks) {{
+    [due, waiting] = [waiting, new Map()];
+    for (const callback of due.values()) {{  // one may cancel another
       try {{ callback(time); }} catch (error) {{ reportError(error); }}
     }}
   }}
@@ -58,7 +57,7 @@ _SCRIPT = f"""<script>
     schedule();
     return count;
   }};
-  window.cancelAnimationFrame = number => waiting.delete(number);
+  window.cancelAnimationFrame = number => waiting.delete(number) || due.delete(number);
   for (const kind of ['pointerdown', 'pointermove', 'wheel', 'keydown']) {{
     addEventListener(kind, () => {{
       touched = performance.now();

@@ -34,8 +34,8 @@ _SHORT_PERIOD = 500e-6
 # A processor that was yielded for longer was taken by another program [s].
 _LONG_YIELD = 200e-6
 # Once may happen. Where it happens again so soon [s], none is yielded for a while, each time for
-# twice as long as the time before, between the shortest and the longest [s]: beside a program
-# that works for a moment now and then to yield is faster, beside one that never rests not to.
+# twice as long as the time before, between the shortest and the longest [s]. Beside a program
+# that works for a moment now and then it is faster to yield; beside two that never rest, not to.
 _SOON = 4e-3
 _SHORTEST_NO_YIELD, _LONGEST_NO_YIELD = 1e-3, 0.064
 
