@@ -8,8 +8,9 @@ BIN := $(VENV)/bin
 WORKERS ?= $(shell n=$$(nproc); echo $$(( n < 8 ? n + n / 2 : 12 )))
 PYTEST := $(BIN)/python -m pytest -n $(WORKERS)
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
-# yourdfpy requires what trimesh recommends; of that nothing here uses these 200 MB.
-UNUSED := embreex manifold3d mapbox-earcut networkx rtree scipy shapely vhacdx
+# yourdfpy requires what trimesh recommends, and mujoco its second renderer with a program of its
+# own; of that nothing here uses these 230 MB.
+UNUSED := embreex manifold3d mapbox-earcut mujoco-studio networkx rtree scipy shapely vhacdx
 COMMA := ,
 
 # Installs the extras and $(1) without them: what pip would install, each without what it requires.
