@@ -10,7 +10,10 @@ from icir_control.scratch import scratch_matrix, scratch_vector
 from icir_control.spatial.kernels import cholesky, cholesky_solve
 
 ITERATIONS = 40
-"""Of the inverse iteration, at most; started from its last result it takes one or two."""
+"""Of the inverse iteration, at most; started from its last result it takes one, seldom two."""
+
+STEADY = 1e-6
+"""Relative error of the growth at which the inverse iteration ends."""
 
 SWEEPS = 20
 """Of the eigenvalue iteration, at most; six by six takes five or six."""
@@ -88,19 +91,19 @@ def smallest_singular_value(J: np.ndarray, direction: np.ndarray) -> float:
     if not cholesky(L):
         return 0.0
     growth = 0.0
-    before = 0.0
     for _ in range(ITERATIONS):
         copy(direction, y)
         cholesky_solve(L, y)
-        square = 0.0
+        square, along = 0.0, 0.0
         for i in range(6):
             square += y[i] * y[i]
+            along += y[i] * direction[i]
         growth = np.sqrt(square)
         for i in range(6):
             direction[i] = y[i] / growth
-        if abs(growth - before) <= 1e-6 * growth:
+        # The cosine of the angle by which it turned: the value errs by its square.
+        if along >= (1.0 - STEADY) * growth:
             break
-        before = growth
     return 1.0 / np.sqrt(growth)
 
 
@@ -135,7 +138,7 @@ def shown_inertia(M: np.ndarray, inertia: np.ndarray) -> None:
             total = 1.0 if i == j else 0.0
             for k in range(i, j):
                 total -= L[j, k] * y[k]
-            y[j] = total / L[j, j]
+            y[j] = total * L[j, j]
             square += y[j] * y[j]
         inertia[i] = 1.0 / square
 

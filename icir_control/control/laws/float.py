@@ -15,6 +15,9 @@ from icir_control.control.motion import (
 from icir_control.parameter import FloatArray, parameter
 from icir_control.trajectory import SE3Trajectory
 
+FREE, HELD = np.repeat([1.0, 0.0], 3), np.repeat([0.0, 1.0], 3)
+"""The axes along which a hand moves the tool, and those about which it is held."""
+
 
 class Float(Law):
     """tau = M J^+ (a_r + Kp e + Kd (nu_r - nu) - Jdot v) + nle, no stiffness in translation.
@@ -48,15 +51,19 @@ class Float(Law):
         """Return ddq = J^+ (a_r + Kp e + Kd (nu_r - nu) - Jdot v); free joints come to rest."""
         R_tool_reference = relative_rotation(tick.pose, tick.pose_reference)
         e = pose_error(tick.pose, tick.pose_reference)
-        rate = rotated(R_tool_reference, tick.twist_reference) - tick.twist
-        a = rotated(R_tool_reference, tick.frame_acceleration_reference)
-        kp, kd = tick.task_kp.copy(), tick.task_kd.copy()
-        for i in range(3):
-            kp[i], kd[i] = 0.0, self.damping_rate
+        nu_r = rotated(R_tool_reference, tick.twist_reference)
+        a_r = rotated(R_tool_reference, tick.frame_acceleration_reference)
+        # One expression: compiled, each array that has a name costs as much as the equation.
+        goal = (
+            a_r
+            + HELD * tick.task_kp * e
+            + (FREE * self.damping_rate + HELD * tick.task_kd) * (nu_r - tick.twist)
+            - tick.drift
+        )
         return resolve(
             tick.M,
             tick.jacobian,
-            a + kp * e + kd * rate - tick.drift,
+            goal,
             -REST_RATE * tick.v,
             tick.smallest_singular_value,
             self.singularity_threshold,

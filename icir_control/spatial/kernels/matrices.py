@@ -54,6 +54,9 @@ def mat_mat_t(a: np.ndarray, b: np.ndarray, out: np.ndarray) -> None:
 def cholesky(A: np.ndarray) -> bool:
     """Replace the lower triangle of a symmetric matrix by its factor L, A = L L^T.
 
+    The diagonal holds 1 / L_jj: a solution then multiplies where it would divide, which takes a
+    third of the time.
+
     Returns:
         False where A is not positive definite (then L is of no use).
     """
@@ -64,26 +67,26 @@ def cholesky(A: np.ndarray) -> bool:
             pivot -= A[j, k] * A[j, k]
         if not pivot > 0.0:
             return False
-        A[j, j] = np.sqrt(pivot)
+        inverse = 1.0 / np.sqrt(pivot)
+        A[j, j] = inverse
         for i in range(j + 1, n):
             total = A[i, j]
             for k in range(j):
                 total -= A[i, k] * A[j, k]
-            A[i, j] = total / A[j, j]
+            A[i, j] = total * inverse
     return True
 
 
 @kernel
 def cholesky_solve(L: np.ndarray, x: np.ndarray) -> None:
-    """Replace x by the solution of L L^T x' = x."""
+    """Replace x by the solution of L L^T x' = x, L as `cholesky` leaves it."""
     n = L.shape[0]
     for i in range(n):
         total = x[i]
         for k in range(i):
             total -= L[i, k] * x[k]
-        x[i] = total / L[i, i]
+        x[i] = total * L[i, i]
     for i in range(n - 1, -1, -1):
-        total = x[i]
-        for k in range(i + 1, n):
-            total -= L[k, i] * x[k]
-        x[i] = total / L[i, i]
+        x[i] *= L[i, i]
+        for k in range(i):
+            x[k] -= L[i, k] * x[i]
