@@ -67,11 +67,12 @@ def test_observer_does_not_cancel_a_hand(mode, axis):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize('name', [name for name in DEVIATIONS if name != 'friction'])
+@pytest.mark.parametrize('name', DEVIATIONS)
 def test_static_stiffness_on_plants_that_are_not_the_model(name):
-    """In all six axes; joints with friction of 1 N m stick where 0.5 N m push them."""
+    """In all six axes. MuJoCo's dry friction yields slowly to less than its 1 N m."""
+    seconds = 15.0 if name == 'friction' else 4.0
     for axis in range(6):
-        error, coupling = stiffness_errors(axis, Plant(**DEVIATIONS[name]))
+        error, coupling = stiffness_errors(axis, Plant(**DEVIATIONS[name]), seconds)
         assert error < 0.05
         assert coupling < 0.02
 
