@@ -14,6 +14,7 @@ from geometry_msgs.msg import PoseStamped, WrenchStamped
 from numpy.typing import ArrayLike
 from rclpy.duration import Duration
 from rclpy.executors import SingleThreadedExecutor
+from rclpy.parameter import Parameter
 from rclpy.qos import QoSProfile
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
@@ -26,10 +27,10 @@ from icir_control.errors import ConfigurationError, RefusedError
 from icir_control.nodes.process.discovery import stay_on_this_machine
 from icir_control.nodes.process.run import init_ros
 from icir_control.nodes.robot import LoadedRobot
+from icir_control.nodes.transport.client import NoAnswerError, NodeClient
 from icir_control.nodes.transport.endpoints import JointStateSubscription
 from icir_control.nodes.transport.messages import FIELDS
 from icir_control.robot.log import Log
-from icir_control.robot.services import ANSWER_TIMEOUT, PERIOD, Services
 from icir_control.robot.session import MotionError
 from icir_control.simulation import World
 from icir_control.spatial import SE3
@@ -37,6 +38,8 @@ from icir_control.spatial import SE3
 STANDSTILL = 20.0
 """[s] of wall time without a new state, after which nobody waits any longer."""
 
+_ANSWER_TIMEOUT = 5.0  # s of wall time until a request counts as lost
+_PERIOD = 2e-3  # s of wall time between two looks at what has arrived
 _LOOK = 0.05  # s of the arm between two calls of `look`
 _STATES = QoSProfile(depth=10_000)
 _REFERENCE_TIMEOUT = 0.5  # s of wall time; while time stands still none comes
@@ -73,7 +76,8 @@ class OverRos:
         self._newest_outcomes: list[dict[str, str]] = []
         self._spans: list[tuple[float, str]] = []
         self._pushes: list[WrenchStamped] = []
-        self._services = Services(node, self._check)
+        self._controller = NodeClient(node, CONTROLLER, _ANSWER_TIMEOUT)
+        self._bridge = NodeClient(node, BRIDGE, _ANSWER_TIMEOUT)
         self._request = ''
         self._arrived = 0.0  # when the last motion had, at the latest [s]
         self._is_open = True
@@ -120,16 +124,15 @@ class OverRos:
             has_others=True,
             qos=_STATES,
         )
-        wait = self._services.wait
-        wait(lambda: self._rows and self._spans, timeout, 'no state of the arm')
-        wait(lambda: self._reference, timeout, 'no reference of the controller')
+        self._wait(lambda: self._rows and self._spans, timeout, 'no state of the arm')
+        self._wait(lambda: self._reference, timeout, 'no reference of the controller')
 
     def _configuration(self, timeout: float) -> dict[str, Any]:
         """Return all parameters of the controller, once they are declared."""
         end = time.monotonic() + timeout
         while True:
-            names = self._services.parameter_names(CONTROLLER, timeout)
-            values = self._services.parameters(CONTROLLER, names)
+            names = self._answer(self._controller.parameter_names, timeout)
+            values = self._answer(self._controller.parameters, names)
             if 'pose_modes' in values:
                 return {name: value for name, value in values.items() if value is not None}
             if time.monotonic() > end:
@@ -140,8 +143,9 @@ class OverRos:
 
     def _take(self) -> None:
         while self._is_open:
-            time.sleep(PERIOD)
-            with suppress(rclpy.executors.ExternalShutdownException):
+            time.sleep(_PERIOD)
+            # What a request fails with is raised by the task, where it is waited for.
+            with suppress(rclpy.executors.ExternalShutdownException, NoAnswerError):
                 self._executor.spin_once(0.0)
             states = self._states
             while states is not None and states.take():
@@ -190,7 +194,7 @@ class OverRos:
         assert self._reference is not None
         end = time.monotonic() + _REFERENCE_TIMEOUT
         while _seconds(self._reference.header.stamp) < self._arrived and time.monotonic() < end:
-            time.sleep(PERIOD)
+            time.sleep(_PERIOD)
         p, o = self._reference.pose.position, self._reference.pose.orientation
         return SE3.from_quaternion((o.x, o.y, o.z, o.w), (p.x, p.y, p.z))
 
@@ -218,11 +222,11 @@ class OverRos:
     def select(self, mode: str) -> None:
         """Switch to a configured mode."""
         self._begin(f'mode {mode}')
-        answer = self._services.call(Trigger, f'{CONTROLLER}/modes/{mode}')
+        answer = self._answer(self._controller.call, Trigger, f'modes/{mode}')
         if not answer.success:
             # The service says why in words alone; the topic, in a moment, as data.
             with suppress(ConfigurationError):
-                self._services.wait(lambda: self._outcome('refused'), ANSWER_TIMEOUT, '')
+                self._wait(lambda: self._outcome('refused'), _ANSWER_TIMEOUT, '')
             self._raise_refusal()
             raise RefusedError(answer.message)
 
@@ -260,13 +264,13 @@ class OverRos:
 
     def push(self, link: str, wrench: ArrayLike, seconds: float) -> None:
         """Hold a wrench (6,) at a link's origin, in its axes, and wait until it ends."""
-        self._services.set(BRIDGE, {'external_wrench_hold': float(seconds)})
+        self._set(self._bridge, {'external_wrench_hold': float(seconds)})
         message = WrenchStamped()
         message.header.frame_id = link
         f, t = message.wrench.force, message.wrench.torque
         f.x, f.y, f.z, t.x, t.y, t.z = np.asarray(wrench, dtype=float).tolist()
         for find in (self._wrenches.get_subscription_count, self._applied.get_publisher_count):
-            self._services.wait(find, ANSWER_TIMEOUT, 'nobody takes pushes')
+            self._wait(find, _ANSWER_TIMEOUT, 'nobody takes pushes')
         before = len(self._pushes)
         self._wrenches.publish(message)
 
@@ -277,7 +281,7 @@ class OverRos:
             ]
 
         # Time may pass before the bridge has taken it.
-        acting = self._services.wait(found, ANSWER_TIMEOUT, f'the push on {link!r} does not act')
+        acting = self._wait(found, _ANSWER_TIMEOUT, f'the push on {link!r} does not act')
         self.run(_seconds(acting[0].header.stamp) + seconds - self.time)
 
     def finish(self, timeout: float) -> None:
@@ -308,16 +312,18 @@ class OverRos:
 
     def describe(self, prefix: str) -> dict[str, str]:
         """Return what each parameter below a name means, with its unit, by full name."""
-        known = self._services.parameter_names(CONTROLLER)
-        return self._services.describe(CONTROLLER, [n for n in known if n.startswith(prefix)])
+        names = self._answer(self._controller.parameter_names)
+        below = [name for name in names if name.startswith(prefix)]
+        found = self._answer(self._controller.describe, below)
+        return {name: one.description for name, one in found.items()}
 
     def value(self, name: str) -> Any:
         """Return a parameter."""
-        return self._services.parameters(CONTROLLER, [name])[name]
+        return self._answer(self._controller.parameters, [name])[name]
 
     def update(self, changes: Mapping[str, Any]) -> None:
         """Change parameters, all or none."""
-        self._services.set(CONTROLLER, changes)
+        self._set(self._controller, changes)
 
     # --- Inside
 
@@ -327,13 +333,13 @@ class OverRos:
 
     def _publish(self, topic: str, request: str, message: Any) -> None:
         """Publish a request and wait until it is decided."""
-        publisher, wait = self._publishers[topic], self._services.wait
-        wait(publisher.get_subscription_count, ANSWER_TIMEOUT, f'nobody takes a {request}')
+        publisher, wait = self._publishers[topic], self._wait
+        wait(publisher.get_subscription_count, _ANSWER_TIMEOUT, f'nobody takes a {request}')
         self._begin(request)
         publisher.publish(message)
         wait(
             lambda: self._outcome('accepted', 'refused'),
-            ANSWER_TIMEOUT,
+            _ANSWER_TIMEOUT,
             f'the {request} is not answered',
         )
         self._raise_refusal()
@@ -352,6 +358,48 @@ class OverRos:
         own = (one for one in self._outcomes[:] if one.get('request') == self._request)
         return next((one for one in own if one.get('outcome') in kinds), None)
 
+    def _answer(self, ask: Callable[..., Any], *args: Any) -> Any:
+        """Return what another node answers to a question of a `NodeClient`.
+
+        Raises:
+            ConfigurationError: It does not answer.
+        """
+        task = self._controller.start(ask, *args)
+        while not task.done():
+            self._check()
+            time.sleep(_PERIOD)
+        try:
+            return task.result()
+        except NoAnswerError as error:
+            raise ConfigurationError(str(error)) from None
+
+    def _set(self, node: NodeClient, changes: Mapping[str, Any]) -> None:
+        """Change parameters of a node, all or none.
+
+        Raises:
+            ConfigurationError: The node refuses; with its reason.
+        """
+        values = {name: np.asarray(value).tolist() for name, value in changes.items()}
+        parameters = [Parameter(name, value=value) for name, value in values.items()]
+        if reason := self._answer(node.set_parameters, *parameters):
+            raise ConfigurationError(reason)
+
+    def _wait(self, condition: Callable[[], Any], timeout: float, otherwise: str) -> Any:
+        """Wait until a condition holds, and return what it gives.
+
+        Args:
+            condition: Called again and again, until it gives something that is true.
+            timeout: [s] of wall time.
+            otherwise: What is wrong where it does not hold in time.
+        """
+        end = time.monotonic() + timeout
+        while not (found := condition()):
+            if time.monotonic() > end:
+                raise ConfigurationError(f'{otherwise} within {timeout:g} s')
+            self._check()
+            time.sleep(_PERIOD)
+        return found
+
     def _check(self) -> None:
         """Raise when a process that was started for this session has ended."""
         if self._children is not None:
@@ -363,7 +411,7 @@ class OverRos:
         """Wait for as long as new states come."""
         rows, since, due = len(self._rows), time.monotonic(), self.time
         while not condition():
-            time.sleep(PERIOD)
+            time.sleep(_PERIOD)
             if self.time >= due:
                 due = self.time + _LOOK
                 self.look(left())

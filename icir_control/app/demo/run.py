@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 import rclpy
@@ -21,13 +21,14 @@ from icir_control.app.environment import writing
 from icir_control.app.measurement import TimeSeries
 from icir_control.app.processes import BRIDGE, CONTROLLER, Children, ros_arguments
 from icir_control.app.recording.reader import Recording
-from icir_control.app.recording.recorder import Recorder, answer_of
+from icir_control.app.recording.recorder import Recorder
 from icir_control.app.recording.topics import REFERENCE_POSE
 from icir_control.app.robot import RobotFiles
 from icir_control.errors import IcirError
 from icir_control.nodes.process.discovery import DISCOVERY_RANGE, free_domain
 from icir_control.nodes.process.run import init_ros
 from icir_control.nodes.process.stop_request import StopRequest
+from icir_control.nodes.transport.client import NodeClient, until_answered
 
 _PROGRESS_TIMEOUT = 150.0  # s of wall time without a new state
 _START_TIMEOUT = 900.0  # s of wall time until the second state: both nodes may have to compile
@@ -159,7 +160,7 @@ def _record_once(
             WrenchStamped, f'{BRIDGE}/external_wrench', max(2 * len(pushes), 1)
         )
 
-        pause: Any = node.create_client(SetBool, f'{BRIDGE}/pause')
+        bridge = NodeClient(node, BRIDGE)
 
         def wait_until(condition: Callable[[], bool]) -> None:
             newest, since = recorder.time, time.monotonic()
@@ -176,8 +177,10 @@ def _record_once(
                     raise RunError(f'no new state for {longest:g} s')
 
         def set_paused(is_paused: bool) -> None:
-            answer = answer_of(pause, SetBool.Request(data=is_paused))
-            wait_until(lambda: bool(next(answer, True)))
+            async def ask() -> None:
+                await until_answered(bridge.call, SetBool, 'pause', data=is_paused)
+
+            wait_until(bridge.start(ask).done)
 
         try:
             children.start(BRIDGE, 'bridge', ros_arguments(BRIDGE, robot, _BRIDGE_PARAMETERS))

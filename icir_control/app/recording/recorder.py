@@ -9,16 +9,14 @@ import os
 import time
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from rcl_interfaces.msg import Parameter as ParameterMessage
 from rcl_interfaces.msg import ParameterEvent
-from rcl_interfaces.srv import GetParameters, ListParameters
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
@@ -42,6 +40,7 @@ from icir_control.errors import ConfigurationError, InvalidValueError
 from icir_control.nodes.process.run import gc_off, init_ros, schedule_as_batch
 from icir_control.nodes.process.stop_request import StopRequest
 from icir_control.nodes.transport.batches import BATCHES, QUEUE, read_batch
+from icir_control.nodes.transport.client import NodeClient, spin_ready, until_answered
 from icir_control.nodes.transport.endpoints import has_native_parts, subscribe_raw
 from icir_control.nodes.transport.messages import NANOSECONDS, STAMP, STAMP_OFFSET
 from icir_control.share import find_model_file
@@ -54,7 +53,7 @@ _REQUEST_QUEUE = QoSProfile(depth=1000)
 _LATCHED_QUEUE = QoSProfile(depth=1000, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 _POLL_PERIOD = 0.1  # s between two looks into the queues: each takes the loop's processor
 _NODE_PERIOD = 0.05  # s between two looks at the answers of services
-_ANSWER_TIMEOUT = 2.0  # s until a request is sent again
+_CALLBACKS = 8  # in each of them
 _SAVE_PERIOD = 0.5  # s between two writes to the disk
 _NICENESS = 10  # a tenth of a processor that nobody leaves free: enough for what is then sent
 _NO_BATCHES = 0.5  # s in which a bridge that is there must have been seen to send batches
@@ -100,7 +99,10 @@ class Recorder:
         self._waiting: list[ChannelMessage] = []
         self._period_ns = 0
         self._node_due = self._save_due = 0.0
-        self._asked = [_Parameters(node, name) for name in (CONTROLLER, BRIDGE)]
+        self._unread = {CONTROLLER, BRIDGE}
+        for name in (CONTROLLER, BRIDGE):
+            client = NodeClient(node, name)
+            client.start(self._read_parameters, client)
 
     @property
     def time(self) -> float:
@@ -115,7 +117,7 @@ class Recorder:
     @property
     def has_parameters(self) -> bool:
         """Whether both nodes have told their parameters."""
-        return not self._asked
+        return not self._unread
 
     def run(self, is_wanted: Callable[[], bool], begun: Callable[[], object]) -> None:
         """Record until it is no longer wanted, or the disk is full; then finish the file.
@@ -148,7 +150,7 @@ class Recorder:
         now = time.monotonic()
         if now >= self._node_due:
             self._node_due = now + _NODE_PERIOD
-            self._serve_node()
+            spin_ready(self._executor, _CALLBACKS)
             self._look_for_batches(now)
         if now >= self._save_due:
             self._save_due = now + _SAVE_PERIOD
@@ -226,25 +228,26 @@ class Recorder:
             f' {size:.1f} MB{share}'
         )
 
-    def _serve_node(self) -> None:
-        self._executor.spin_once(0.0)
-        for asked in [*self._asked]:
-            event = asked.take()
-            if event is None:
-                continue
-            self._asked.remove(asked)
-            self._file.write_message(PARAMETERS, event)
-            values = {parameter.name: parameter.value for parameter in event.new_parameters}
-            if 'timestep' in values:
-                self._period_ns = round(values['timestep'].double_value * NANOSECONDS)
-            if not self._description.count and 'model' in values:
-                with suppress(ConfigurationError):  # of another machine
-                    given = values.get('package_dirs')
-                    packages = given.string_array_value if given else ()
-                    path = find_model_file(values['model'].string_value, packages)
-                    self._description.count = 1
-                    description = String(data=path.read_text())
-                    self._file.write_message(self._description.name, description)
+    async def _read_parameters(self, client: NodeClient) -> None:
+        """Write all parameters of a node to the file, as one event, once it is there."""
+        names = await until_answered(client.parameter_names)
+        found = await until_answered(client.parameter_messages, names)
+        event = ParameterEvent(node=f'{self._node.get_namespace().rstrip("/")}/{client.name}')
+        event.stamp = self._node.get_clock().now().to_msg()
+        event.new_parameters = found
+        self._file.write_message(PARAMETERS, event)
+        self._unread.remove(client.name)
+        values = {parameter.name: parameter.value for parameter in found}
+        if 'timestep' in values:
+            self._period_ns = round(values['timestep'].double_value * NANOSECONDS)
+        if not self._description.count and 'model' in values:
+            with suppress(ConfigurationError):  # of another machine
+                given = values.get('package_dirs')
+                packages = given.string_array_value if given else ()
+                path = find_model_file(values['model'].string_value, packages)
+                self._description.count = 1
+                description = String(data=path.read_text())
+                self._file.write_message(self._description.name, description)
 
 
 class _Input:
@@ -343,51 +346,6 @@ class _Topic:
         if not (self.distinct and period_ns):
             return 0
         return (self.last_ns - self.first_ns) // period_ns + 1 - self.distinct
-
-
-def answer_of(client: Any, request: Any) -> Generator[None, None, Any]:
-    """Ask a service; give None until the answer is there, and return it.
-
-    A request that is sent before both ends have found each other is lost: it is sent again.
-
-    Args:
-        client: Of the service; its node is spun by somebody else.
-        request: What to ask; it may come twice.
-    """
-    while not client.service_is_ready():
-        yield None
-    while True:
-        answer, end = client.call_async(request), time.monotonic() + _ANSWER_TIMEOUT
-        while time.monotonic() < end:
-            if answer.done():
-                return answer.result()
-            yield None
-        client.remove_pending_request(answer)
-
-
-class _Parameters:
-    """Asks a node for its parameters, once."""
-
-    def __init__(self, node: Node, name: str) -> None:
-        self._node, self._name = node, name
-        self._list: Any = node.create_client(ListParameters, f'{name}/list_parameters')
-        self._get: Any = node.create_client(GetParameters, f'{name}/get_parameters')
-        self._answers = self._ask()
-
-    def take(self) -> ParameterEvent | None:
-        """Return all parameters as one event, when they have come; None before."""
-        return next(self._answers)
-
-    def _ask(self) -> Iterator[ParameterEvent | None]:
-        """Give None until the answer is there, then the answer."""
-        listed = yield from answer_of(self._list, ListParameters.Request())
-        names = listed.result.names
-        got = yield from answer_of(self._get, GetParameters.Request(names=names))
-        event = ParameterEvent(node=f'{self._node.get_namespace().rstrip("/")}/{self._name}')
-        event.stamp = self._node.get_clock().now().to_msg()
-        for name, value in zip(names, got.values, strict=True):
-            event.new_parameters.append(ParameterMessage(name=name, value=value))
-        yield event
 
 
 def record(path: Path, print_line: Callable[[str], object]) -> bool:

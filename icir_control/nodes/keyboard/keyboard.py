@@ -26,6 +26,7 @@ from icir_control.nodes.keyboard.keys import (
 from icir_control.nodes.keyboard.terminal import Terminal
 from icir_control.nodes.process.run import join_graph
 from icir_control.nodes.process.stop_request import StopRequest
+from icir_control.nodes.transport.client import spin_ready
 
 _KEY_PERIOD = 0.02  # s, longest time that an answer waits to be printed
 _CALLBACKS = 6  # between two reads of keys; poses arrive at most twice in that time
@@ -98,8 +99,7 @@ class Keyboard:
                 while self._typed and not (self._client.selecting or self._terminal.is_over):
                     self._press(self._typed.popleft())
                 self._client.update()
-                for _ in range(_CALLBACKS):
-                    self._executor.spin_once(0.0)
+                spin_ready(self._executor, _CALLBACKS)
         self._executor.shutdown()
 
     def _press(self, key: str) -> None:

@@ -18,6 +18,7 @@ from std_srvs.srv import SetBool, Trigger
 from icir_control.nodes.panel.parameters import Later, ParameterInput, when_changed
 from icir_control.nodes.panel.remote import RemoteNode
 from icir_control.nodes.process.stop_request import end_with_parent
+from icir_control.nodes.transport.client import NoAnswerError
 
 _RUNNING = 'green'
 _RECORDER = 'icir_control.app.recording'
@@ -202,26 +203,33 @@ class ControlsTab:
         for one in self._inputs:
             one.update()
 
-    def _selection_of(self, mode: str) -> Callable[[], None]:
-        def take(answer: Any) -> None:
-            if answer is None:
+    def _selection_of(self, mode: str) -> Callable[[], object]:
+        async def select() -> None:
+            try:
+                answer = await self._controller.call(Trigger, f'modes/{mode}')
+            except NoAnswerError:
                 self.say(f'mode {mode}: the {self._controller.name} does not answer')
-            elif not answer.success:
-                self.say(f'mode {mode} refused: {answer.message}')
+            else:
+                if not answer.success:
+                    self.say(f'mode {mode} refused: {answer.message}')
 
-        return lambda: self._controller.ask(Trigger, f'modes/{mode}', take)
+        return lambda: self._controller.start(select)
 
     def _toggle_pause(self) -> None:
         self._ask(SetBool, 'pause', data=not self._is_paused)
 
     def _ask(self, kind: Any, service: str, **fields: Any) -> None:
-        def take(answer: Any) -> None:
-            lost = f'the {self._bridge.name} does not answer'
-            self.say(f'{service}: {answer.message if answer else lost}')
-            if answer and answer.success and service == 'pause':
+        async def ask() -> None:
+            try:
+                answer = await self._bridge.call(kind, service, **fields)
+            except NoAnswerError:
+                self.say(f'{service}: the {self._bridge.name} does not answer')
+                return
+            self.say(f'{service}: {answer.message}')
+            if answer.success and service == 'pause':
                 self._bridge.facts['paused'] = str(fields['data'])
 
-        self._bridge.ask(kind, service, take, **fields)
+        self._bridge.start(ask)
 
 
 def _plain(text: str) -> str:

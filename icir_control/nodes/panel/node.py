@@ -9,7 +9,7 @@ from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from rcl_interfaces.msg import ParameterEvent
-from rclpy.executors import SingleThreadedExecutor, TimeoutException
+from rclpy.executors import SingleThreadedExecutor
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from std_msgs.msg import String
 
@@ -22,6 +22,7 @@ from icir_control.nodes.panel.shapes import ShownRobot
 from icir_control.nodes.parameters import Parameters
 from icir_control.nodes.process.run import join_graph, schedule_as_batch
 from icir_control.nodes.process.stop_request import StopRequest
+from icir_control.nodes.transport.client import spin_ready
 from icir_control.parameter import Parameter
 
 HOST = Parameter(
@@ -99,7 +100,7 @@ class PanelNode:
             is_unpaced = self._bridge.values.get('real_time_factor') == 0.0
             period = _SPARING_PERIOD if is_unpaced else _PERIOD
             due = max(due + period, time.monotonic())
-            self._serve()
+            spin_ready(self._executor, _CALLBACKS)
             for remote in (self._bridge, self._controller):
                 remote.update()
             if self._is_stale and (self._controller.values or self._bridge.values):
@@ -116,14 +117,6 @@ class PanelNode:
         self._server.stop()
         self._executor.shutdown()
         self.node.destroy_node()
-
-    def _serve(self) -> None:
-        """Run the callbacks of ROS that are ready; to look whether one is takes some 0.1 ms."""
-        with suppress(TimeoutException):
-            for _ in range(_CALLBACKS):
-                callback, _, _ = self._executor.wait_for_ready_callbacks(0.0)
-                callback()
-                callback.result()
 
     def _act(self, until: float) -> None:
         """Do what pages ask for, as it comes, until a time."""

@@ -113,13 +113,13 @@ class ParameterInput:
                 self._refuse(f'{value!r} is not a number')
                 return
 
-        def take(reason: str) -> None:
-            if reason:
+        async def set_value() -> None:
+            if reason := await self._remote.set(self._name, value):
                 self._refuse(reason)
             else:
                 self._shown = self._remote.values[self._name] = value
 
-        self._remote.set(self._name, value, take)
+        self._remote.start(set_value)
 
     def _refuse(self, reason: str) -> None:
         self._say(f'{self._name}: {reason}')

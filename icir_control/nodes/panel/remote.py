@@ -6,23 +6,19 @@ from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticStatus
 from rcl_interfaces.msg import ParameterDescriptor, ParameterEvent
-from rcl_interfaces.srv import DescribeParameters, GetParameters, ListParameters, SetParameters
 from rclpy.node import Node
-from rclpy.parameter import Parameter, parameter_value_to_python
+from rclpy.parameter import Parameter
 
-from icir_control.nodes.keyboard.client import Request
+from icir_control.nodes.transport.client import NoAnswerError, NodeClient, python_value
 
 _GRAPH_PERIOD = 0.5  # s between two looks at the graph
 _SILENCE = 5.0  # s without diagnostics, which come once a second, until a node counts as dead
 
-Answered = Callable[[Any], object]
 
-
-class RemoteNode:
+class RemoteNode(NodeClient):
     """A node of ours in another process. Nothing here blocks: `update` is called again and again.
 
     Attributes:
-        name: Its name, relative to the namespace.
         values: Its parameters; empty until they have been read.
         descriptors: What it says of them.
         status: Its last diagnostics.
@@ -38,15 +34,13 @@ class RemoteNode:
             topic: One that it publishes: another publisher means a new start.
             read: Called each time all its parameters have been read.
         """
-        self.name = name
+        super().__init__(node, name)
         self.values: dict[str, Any] = {}
         self.descriptors: dict[str, ParameterDescriptor] = {}
         self.status = DiagnosticStatus()
         self.facts: dict[str, str] = {}
-        self._node, self._topic, self._read = node, topic, read
+        self._topic, self._read = topic, read
         self._full_name = f'{node.get_namespace().rstrip("/")}/{name}'
-        self._clients: dict[str, Any] = {}
-        self._requests: list[tuple[Request, Answered]] = []
         self._publishers: set[tuple[int, ...]] = set()
         self._heard_at = 0.0
         self._graph_due = 0.0
@@ -63,46 +57,22 @@ class RemoteNode:
         stays = {k: v for k, v in self.values.items() if k in known and known[k].read_only}
         return self.name, known, stays
 
-    def ask(self, kind: Any, service: str, answered: Answered, **fields: Any) -> None:
-        """Call one of its services.
-
-        Args:
-            kind: Type of the service.
-            service: Name below that of the node.
-            answered: Called with the response; with None when none comes in time.
-            fields: Of the request.
-        """
-        if service not in self._clients:
-            self._clients[service] = self._node.create_client(kind, f'{self.name}/{service}')
-        request = Request(self._clients[service], kind.Request(**fields))
-        self._requests.append((request, answered))
-
-    def set(self, name: str, value: Any, answered: Callable[[str], object]) -> None:
-        """Set a parameter.
+    async def set(self, name: str, value: Any) -> str:
+        """Set a parameter; return why that is refused, empty where it is not.
 
         Args:
             name: Its name.
             value: Of the type that its descriptor says.
-            answered: Called with why it is refused; with an empty text where it is not.
         """
         kind = Parameter.Type(self.descriptors[name].type)
-
-        def take(answer: Any) -> None:
-            result = answer and answer.results[0]
-            reason = result.reason if result else f'{self.name} does not answer'
-            answered('' if result and result.successful else reason)
-
-        parameters = [Parameter(name, kind, value).to_parameter_msg()]
-        self.ask(SetParameters, 'set_parameters', take, parameters=parameters)
+        try:
+            return await self.set_parameters(Parameter(name, kind, value))
+        except NoAnswerError:
+            return f'{self.name} does not answer'
 
     def update(self) -> None:
-        """Send requests, check for answers, and from time to time for the node."""
+        """Look from time to time for the node."""
         now = time.monotonic()
-        for entry in list(self._requests):  # an answer may lead to the next request
-            request, answered = entry
-            if request.update(now):
-                self._requests.remove(entry)
-                answered(request.answer.result())
         if now < self._graph_due:
             return
         self._graph_due = now + _GRAPH_PERIOD
@@ -116,7 +86,7 @@ class RemoteNode:
         self._publishers = publishers
         if is_new:
             self._heard_at = now
-            self.ask(ListParameters, 'list_parameters', self._take_names)
+            self.start(self._read_parameters)
 
     def take_diagnostics(self, status: DiagnosticStatus) -> None:
         """Take a status of `/diagnostics`, which may be another node's."""
@@ -129,25 +99,17 @@ class RemoteNode:
         if event.node == self._full_name:
             for one in event.changed_parameters:
                 if one.name in self.values:
-                    self.values[one.name] = parameter_value_to_python(one.value)
+                    self.values[one.name] = python_value(one.value)
 
-    def _take_names(self, listed: Any) -> None:
-        if listed is None:  # it has only just started: read at the next look at the graph
+    async def _read_parameters(self) -> None:
+        try:
+            names = sorted(await self.parameter_names())
+            self.descriptors = await self.describe(names)
+            values = await self.parameters(names)
+        except NoAnswerError:
+            values = {}
+        if not values:  # it has only just started: read at the next look at the graph
             self._publishers = set()
             return
-        names = sorted(listed.result.names)
-
-        def take_values(answer: Any) -> None:
-            if answer is None or len(answer.values) != len(names):
-                self._publishers = set()
-                return
-            values = map(parameter_value_to_python, answer.values)
-            self.values = dict(zip(names, values, strict=True))
-            self._read()
-
-        def take_descriptors(answer: Any) -> None:
-            descriptors = answer.descriptors if answer else []
-            self.descriptors = {one.name: one for one in descriptors}
-            self.ask(GetParameters, 'get_parameters', take_values, names=names)
-
-        self.ask(DescribeParameters, 'describe_parameters', take_descriptors, names=names)
+        self.values = values
+        self._read()
