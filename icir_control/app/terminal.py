@@ -23,6 +23,7 @@ from icir_control.app.processes import CONTROLLER
 from icir_control.app.robot import RobotFiles
 from icir_control.nodes.keyboard.keyboard import Keyboard
 from icir_control.nodes.process.run import init_ros
+from icir_control.nodes.transport.conversions import seconds_of, values_of
 from icir_control.nodes.transport.endpoints import SUBSCRIBED, Newest, has_native_parts
 
 _LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
@@ -108,7 +109,7 @@ class SimStatus:
     def _motion(self, status: DiagnosticStatus | None, joints: JointState) -> str:
         """Return what the arm is told to do."""
         now = time.monotonic()
-        values = {pair.key: pair.value for pair in status.values} if status else {}
+        values = values_of(status) if status else {}
         if self._topics['motion_status'].is_new:
             is_refused = values.get('outcome') == 'refused'
             self._refused_until = now + _REFUSAL_SHOWN if is_refused else 0.0
@@ -119,7 +120,7 @@ class SimStatus:
 
     def _measure_pace(self, stamp: Any) -> None:
         """Compare simulation time with the wall's."""
-        wall, simulated = time.monotonic(), stamp.sec + stamp.nanosec * 1e-9
+        wall, simulated = time.monotonic(), seconds_of(stamp)
         elapsed = wall - self._pace_from[0]
         if elapsed < _PACE_SPAN:
             return

@@ -28,6 +28,13 @@ from icir_control.nodes.process.discovery import stay_on_this_machine
 from icir_control.nodes.process.run import init_ros
 from icir_control.nodes.robot import LoadedRobot
 from icir_control.nodes.transport.client import NoAnswerError, NodeClient
+from icir_control.nodes.transport.conversions import (
+    placement_of,
+    pose_of,
+    seconds_of,
+    values_of,
+    wrench_of,
+)
 from icir_control.nodes.transport.endpoints import JointStateSubscription
 from icir_control.nodes.transport.messages import FIELDS
 from icir_control.robot.log import Log
@@ -164,7 +171,7 @@ class OverRos:
         self._spans.append((self.time if self._rows else 0.0, message.data))
 
     def _take_status(self, message: DiagnosticStatus) -> None:
-        values = {pair.key: pair.value for pair in message.values}
+        values = values_of(message)
         self._newest_outcomes.append({**values, 'words': message.message})
 
     # --- State
@@ -193,10 +200,9 @@ class OverRos:
         """
         assert self._reference is not None
         end = time.monotonic() + _REFERENCE_TIMEOUT
-        while _seconds(self._reference.header.stamp) < self._arrived and time.monotonic() < end:
+        while seconds_of(self._reference.header.stamp) < self._arrived and time.monotonic() < end:
             time.sleep(_PERIOD)
-        p, o = self._reference.pose.position, self._reference.pose.orientation
-        return SE3.from_quaternion((o.x, o.y, o.z, o.w), (p.x, p.y, p.z))
+        return placement_of(self._reference.pose)
 
     @cached_property
     def world(self) -> World:
@@ -232,10 +238,7 @@ class OverRos:
 
     def set_target_pose(self, T_base_tool: SE3) -> None:
         """Send the running mode to a pose."""
-        message = PoseStamped()
-        p, o = message.pose.position, message.pose.orientation
-        p.x, p.y, p.z = T_base_tool.translation.tolist()
-        o.x, o.y, o.z, o.w = T_base_tool.quaternion.tolist()
+        message = PoseStamped(pose=pose_of(T_base_tool.translation, T_base_tool.quaternion))
         self._publish('target_pose', 'target pose', message)
 
     def follow(self, waypoints: Waypoints) -> None:
@@ -265,10 +268,8 @@ class OverRos:
     def push(self, link: str, wrench: ArrayLike, seconds: float) -> None:
         """Hold a wrench (6,) at a link's origin, in its axes, and wait until it ends."""
         self._set(self._bridge, {'external_wrench_hold': float(seconds)})
-        message = WrenchStamped()
+        message = WrenchStamped(wrench=wrench_of(wrench))
         message.header.frame_id = link
-        f, t = message.wrench.force, message.wrench.torque
-        f.x, f.y, f.z, t.x, t.y, t.z = np.asarray(wrench, dtype=float).tolist()
         for find in (self._wrenches.get_subscription_count, self._applied.get_publisher_count):
             self._wait(find, _ANSWER_TIMEOUT, 'nobody takes pushes')
         before = len(self._pushes)
@@ -282,7 +283,7 @@ class OverRos:
 
         # Time may pass before the bridge has taken it.
         acting = self._wait(found, _ANSWER_TIMEOUT, f'the push on {link!r} does not act')
-        self.run(_seconds(acting[0].header.stamp) + seconds - self.time)
+        self.run(seconds_of(acting[0].header.stamp) + seconds - self.time)
 
     def finish(self, timeout: float) -> None:
         """Wait until the motion of the last request has arrived."""
@@ -432,7 +433,3 @@ class OverRos:
             self._children.stop()
         if self._owns_ros:
             rclpy.try_shutdown()
-
-
-def _seconds(stamp: Any) -> float:
-    return float(stamp.sec + 1e-9 * stamp.nanosec)

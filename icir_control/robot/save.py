@@ -30,6 +30,7 @@ from icir_control.app.recording.topics import (
 from icir_control.app.recording.writer import RecordingFile
 from icir_control.control import Arm
 from icir_control.nodes.robot import LoadedRobot
+from icir_control.nodes.transport.conversions import pose_of
 from icir_control.spatial import SE3
 
 _POSE_PERIOD = 0.01  # s, as the controller publishes them
@@ -104,8 +105,4 @@ def _full(topic: str) -> str:
 
 
 def _pose(placement: SE3) -> PoseStamped:
-    message = PoseStamped()
-    p, o = message.pose.position, message.pose.orientation
-    p.x, p.y, p.z = placement.translation.tolist()
-    o.x, o.y, o.z, o.w = placement.quaternion.tolist()
-    return message
+    return PoseStamped(pose=pose_of(placement.translation, placement.quaternion))

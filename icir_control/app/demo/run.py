@@ -14,6 +14,7 @@ from geometry_msgs.msg import WrenchStamped
 from rclpy.duration import Duration
 from rclpy.node import Node
 from rclpy.publisher import Publisher
+from std_msgs.msg import Header
 from std_srvs.srv import SetBool
 
 from icir_control.app.demo.plan import Plan, Push
@@ -29,6 +30,7 @@ from icir_control.nodes.process.discovery import DISCOVERY_RANGE, free_domain
 from icir_control.nodes.process.run import init_ros
 from icir_control.nodes.process.stop_request import StopRequest
 from icir_control.nodes.transport.client import NodeClient, until_answered
+from icir_control.nodes.transport.conversions import stamp_of, wrench_of
 
 _PROGRESS_TIMEOUT = 150.0  # s of wall time without a new state
 _START_TIMEOUT = 900.0  # s of wall time until the second state: both nodes may have to compile
@@ -234,12 +236,7 @@ def _schedule_pushes(
     """Send every push to the bridge beforehand: its stamp says when it starts."""
     for push in pushes:
         for start, wrench in ((push.start, push.wrench), (push.end, np.zeros(6))):
-            message = WrenchStamped()
-            stamp = message.header.stamp
-            stamp.sec, stamp.nanosec = divmod(round(start * 1e9), 10**9)
-            message.header.frame_id = link
-            force = message.wrench.force
-            force.x, force.y, force.z = wrench[:3].tolist()
-            publisher.publish(message)
+            header = Header(stamp=stamp_of(round(start * 1e9)), frame_id=link)
+            publisher.publish(WrenchStamped(header=header, wrench=wrench_of(wrench)))
     if not publisher.wait_for_all_acked(Duration(seconds=_PROGRESS_TIMEOUT)):
         raise RunError('the bridge has not acknowledged the pushes')

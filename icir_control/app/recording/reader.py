@@ -28,6 +28,12 @@ from icir_control.app.recording.topics import (
     TOPICS,
 )
 from icir_control.errors import IcirError
+from icir_control.nodes.transport.conversions import (
+    nanoseconds_of,
+    placement_of,
+    seconds_of,
+    wrench_numbers,
+)
 from icir_control.nodes.transport.messages import (
     FIELDS,
     NANOSECONDS,
@@ -36,7 +42,6 @@ from icir_control.nodes.transport.messages import (
     JointStateDecoder,
     read_joint_state,
 )
-from icir_control.spatial import SE3
 
 _EXPECTED = 'a file of `icir_control record`'
 
@@ -112,9 +117,7 @@ class Recording:
         """Return a topic of poses: `translation` (n, 3) [m] and `rotation` (n, 3, 3)."""
         rows = {}
         for message in self._decoded(topic, PoseStamped):
-            stamp, p, o = message.header.stamp, message.pose.position, message.pose.orientation
-            T = SE3.from_quaternion((o.x, o.y, o.z, o.w), (p.x, p.y, p.z))
-            time = stamp.sec + stamp.nanosec * 1e-9
+            T, time = placement_of(message.pose), seconds_of(message.header.stamp)
             rows[time] = {'time': time, 'translation': T.translation, 'rotation': T.rotation}
         series = TimeSeries.from_rows([rows[time] for time in sorted(rows)])
         return (
@@ -176,14 +179,10 @@ class Recording:
 
         It is zero where none acts from then on.
         """
-        found = []
-        for message in self._decoded(APPLIED_WRENCH, WrenchStamped):
-            stamp, f, t = message.header.stamp, message.wrench.force, message.wrench.torque
-            wrench = np.array([f.x, f.y, f.z, t.x, t.y, t.z])
-            found.append(
-                (stamp.sec * NANOSECONDS + stamp.nanosec, message.header.frame_id, wrench)
-            )
-        return found
+        return [
+            (nanoseconds_of(one.header.stamp), one.header.frame_id, wrench_numbers(one.wrench))
+            for one in self._decoded(APPLIED_WRENCH, WrenchStamped)
+        ]
 
     def time_of(self, message: Message) -> float:
         """Return the simulation time at which a message arrived [s], about."""

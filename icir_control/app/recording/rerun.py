@@ -27,7 +27,6 @@ from icir_control.control import TRAJECTORY, Controller, ControllerConfig
 from icir_control.dynamics import KinematicTree, load_urdf
 from icir_control.nodes.bridge.config import BridgeConfig
 from icir_control.nodes.controller.interface import INTERFACE
-from icir_control.nodes.controller.motion_status import stamp_words
 from icir_control.nodes.controller.node import POSE_MODES, TRANSLATING_JOINTS
 from icir_control.nodes.controller.requests import waypoints_of
 from icir_control.nodes.robot import (
@@ -39,6 +38,7 @@ from icir_control.nodes.robot import (
     robot_options,
     source_of,
 )
+from icir_control.nodes.transport.conversions import stamp_words, values_of
 from icir_control.nodes.transport.messages import NANOSECONDS
 from icir_control.spatial import SE3
 
@@ -182,7 +182,7 @@ class Rerun:
         found: list[Request] = []
         for message in self._recording.messages.get(MOTION_STATUS, ()):
             status = deserialize_message(message.raw, DiagnosticStatus)
-            values = {pair.key: pair.value for pair in status.values}
+            values = values_of(status)
             if values.get('outcome') == 'accepted':
                 found.append((message.sent_ns, self._action(values, message.sent_ns)))
         for message in self._recording.messages.get(PARAMETERS, ()):
@@ -216,7 +216,7 @@ class Rerun:
         for message in reversed(self._recording.messages.get(_TRAJECTORIES, ())):
             if message.sent_ns < sent_ns:
                 trajectory = deserialize_message(message.raw, JointTrajectory)
-                if stamp_words(trajectory.header) == accepted['stamp']:
+                if stamp_words(trajectory.header.stamp) == accepted['stamp']:
                     return trajectory
         raise RecordingError(self._recording.path, f'has no message of an accepted {TRAJECTORY}')
 

@@ -11,8 +11,8 @@ from icir_control.dynamics import forward_kinematics, frame_placement
 from icir_control.errors import SimulationError
 from icir_control.nodes.bridge.config import BridgeConfig
 from icir_control.nodes.ghost import ghost_of
+from icir_control.nodes.transport.conversions import nanoseconds_of
 from icir_control.nodes.transport.endpoints import Newest
-from icir_control.nodes.transport.messages import NANOSECONDS
 from icir_control.simulation import World, open_viewer
 from icir_control.spatial import SE3, exp3
 from icir_control.spatial.arrays import Array
@@ -78,9 +78,7 @@ class Window:
         return SE3(exp3(turn) @ T_world_tool.rotation, T_world_tool.translation + way)
 
     def _is_of_now(self, message: Any) -> bool:
-        stamp = message.header.stamp
-        sent_ns = stamp.sec * NANOSECONDS + stamp.nanosec
-        return bool(self._world.time_ns - sent_ns < _STALE_NS)
+        return bool(self._world.time_ns - nanoseconds_of(message.header.stamp) < _STALE_NS)
 
     def _open(self, _: Any, response: Any) -> Any:
         if self.viewer.is_open:

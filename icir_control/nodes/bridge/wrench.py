@@ -9,7 +9,14 @@ from dataclasses import dataclass, field
 import numpy as np
 from geometry_msgs.msg import WrenchStamped
 from rclpy.node import Node
+from std_msgs.msg import Header
 
+from icir_control.nodes.transport.conversions import (
+    nanoseconds_of,
+    stamp_of,
+    wrench_numbers,
+    wrench_of,
+)
 from icir_control.nodes.transport.messages import NANOSECONDS
 
 # A stamp further ahead [ns] is that of a wall clock.
@@ -142,10 +149,8 @@ class WrenchInput:
         schedule.changed = self._publish
 
     def _take(self, message: WrenchStamped) -> None:
-        stamp = message.header.stamp
-        start_ns = stamp.sec * NANOSECONDS + stamp.nanosec
-        force, torque = message.wrench.force, message.wrench.torque
-        wrench = np.array([force.x, force.y, force.z, torque.x, torque.y, torque.z])
+        start_ns = nanoseconds_of(message.header.stamp)
+        wrench = wrench_numbers(message.wrench)
         link = message.header.frame_id
         ahead = start_ns - self._time_ns()
         if link not in self._links:
@@ -166,12 +171,8 @@ class WrenchInput:
             self._schedule.add(Push(start_ns, hold_ns, link, wrench))
 
     def _publish(self, now_ns: int, link: str, wrench: np.ndarray) -> None:
-        message = WrenchStamped()
-        stamp, force, torque = message.header.stamp, message.wrench.force, message.wrench.torque
-        stamp.sec, stamp.nanosec = divmod(now_ns, NANOSECONDS)
-        message.header.frame_id = link
-        force.x, force.y, force.z, torque.x, torque.y, torque.z = wrench.tolist()
-        self._publisher.publish(message)
+        header = Header(stamp=stamp_of(now_ns), frame_id=link)
+        self._publisher.publish(WrenchStamped(header=header, wrench=wrench_of(wrench)))
 
     def _refuse(self, kind: str, reason: str) -> None:
         self.refused[f'wrench.{kind}'] += 1

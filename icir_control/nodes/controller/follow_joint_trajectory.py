@@ -24,8 +24,8 @@ from icir_control.nodes.controller.motion_status import (
     Goal,
     MotionStatus,
     error_code_of,
-    stamp_words,
 )
+from icir_control.nodes.transport.conversions import nanoseconds_of, stamp_words
 from icir_control.parameter import FloatArray
 
 FEEDBACK_PERIOD = 0.05
@@ -120,8 +120,7 @@ class _ActionGoal(Goal):
             )
         self._path = Tolerances(joints, 'path tolerance', request.path_tolerance)
         self._final = Tolerances(joints, 'goal tolerance', request.goal_tolerance)
-        allowed = request.goal_time_tolerance
-        self._time_tolerance_ns = allowed.sec * 10**9 + allowed.nanosec
+        self._time_tolerance_ns = nanoseconds_of(request.goal_time_tolerance)
 
     def violation(self, stamp_ns: int, *, at_end: bool) -> str:
         """Return which tolerance the arm violates; empty where none."""
@@ -229,7 +228,7 @@ class FollowJointTrajectoryServer:
             goal.read()
             self._controller.follow(self._waypoints_of(trajectory))
 
-        error = self._status.serve(TRAJECTORY, stamp_words(trajectory.header), follow, goal)
+        error = self._status.serve(TRAJECTORY, stamp_words(trajectory.header.stamp), follow, goal)
         if error is not None:
             goal.finish(error_code_of(error), str(error))
         self._goals.append(goal)

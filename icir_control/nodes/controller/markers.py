@@ -14,6 +14,7 @@ from visualization_msgs.msg import Marker, MarkerArray
 from icir_control.collision import CollisionPairs, distance
 from icir_control.control import Controller
 from icir_control.dynamics import FrameType, Model, forward_kinematics, root_link
+from icir_control.nodes.transport.conversions import xyz
 
 SCALE = 0.01
 """[m/N] Length of the arrow."""
@@ -84,7 +85,7 @@ class Markers:
         """Return the estimated force, an arrow at the tool."""
         force = self._controller.disturbance_wrench[:3]
         arrow = self._marker(self._tool, 'force', Marker.ARROW)
-        arrow.points = [Point(), _point(SCALE * force)]
+        arrow.points = [Point(), xyz(Point, SCALE * force)]
         arrow.scale.x, arrow.scale.y = 0.01, 0.02  # shaft and head, diameters [m]
         arrow.color.r = 1.0
         if np.linalg.norm(force) < LEAST_FORCE:
@@ -96,7 +97,7 @@ class Markers:
         place = self._controller.current_pose.translation
         if not np.linalg.norm(place - self._last) < STEP:
             self._last = place.copy()
-            self._trail.append(_point(place))
+            self._trail.append(xyz(Point, place))
         trail = self._marker(self._base, 'trail', Marker.LINE_STRIP)
         trail.points = list(self._trail)
         trail.scale.x = 0.003  # width [m]
@@ -115,7 +116,7 @@ class Markers:
                 end = pairs.witness_a[k]
                 # Boxes are bounded from below: not their nearest points are known, but the way.
                 way = pairs.distance[k] * pairs.normal[k]
-                lines.points += [_point(end), _point(end - way)]
+                lines.points += [xyz(Point, end), xyz(Point, end - way)]
                 lines.colors += [RED if found[k] < 1.0 else YELLOW] * 2
         if not lines.points:
             lines.action = Marker.DELETE
@@ -142,8 +143,3 @@ class Markers:
         marker.header.frame_id = frame
         marker.color.a = 1.0
         return marker
-
-
-def _point(place: np.ndarray) -> Point:
-    x, y, z = place.tolist()
-    return Point(x=x, y=y, z=z)

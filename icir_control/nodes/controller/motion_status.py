@@ -7,11 +7,10 @@ from typing import Any, Protocol
 from diagnostic_msgs.msg import DiagnosticStatus
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile
-from std_msgs.msg import Header
 
 from icir_control.control import TRAJECTORY, Controller
 from icir_control.errors import BrakedError, IcirError
-from icir_control.nodes.controller.telemetry import key_values
+from icir_control.nodes.transport.conversions import key_values
 
 OUTCOMES = QoSProfile(depth=20, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 """Deep enough that an outcome reaches a slow subscriber before newer ones take its place."""
@@ -192,11 +191,6 @@ class MotionStatus:
         status.message = words
         status.values = key_values(values)
         self._publisher.publish(status)
-
-
-def stamp_words(header: Header) -> str:
-    """Return the stamp of a request, by which its sender recognises the answer."""
-    return f'{header.stamp.sec}.{header.stamp.nanosec:09d}'
 
 
 def error_code_of(error: IcirError) -> int:

@@ -17,7 +17,14 @@ from trajectory_msgs.msg import JointTrajectory
 from icir_control.control import TRAJECTORY, Controller, Waypoints
 from icir_control.errors import IcirError, InvalidValueError, RefusedError
 from icir_control.nodes.controller.interface import RobotClock
-from icir_control.nodes.controller.motion_status import MotionStatus, stamp_words
+from icir_control.nodes.controller.motion_status import MotionStatus
+from icir_control.nodes.transport.conversions import (
+    placement_of,
+    pose_numbers,
+    seconds_of,
+    stamp_words,
+    wrench_numbers,
+)
 from icir_control.nodes.transport.messages import read_joint_state
 from icir_control.spatial import SE3, Force
 
@@ -83,14 +90,14 @@ class Requests:
         """Make a pose of the tool the target; refused where it is not valid."""
         self._status.serve(
             'target pose',
-            stamp_words(message.header),
+            stamp_words(message.header.stamp),
             lambda: self._set_pose(message),
         )
 
     def _take_trajectory(self, message: JointTrajectory) -> None:
         self._status.serve(
             TRAJECTORY,
-            stamp_words(message.header),
+            stamp_words(message.header.stamp),
             lambda: self._controller.follow(self._waypoints_of(message)),
         )
 
@@ -103,10 +110,9 @@ class Requests:
     def _take_joints(self, raw: bytes) -> None:
         self._status.serve('target joints', '', lambda: self._set_joints(raw))
 
-    def _set_pose(self, message: PoseStamped) -> list[float]:
+    def _set_pose(self, message: PoseStamped) -> NDArray[np.float64]:
         self._controller.set_target_pose(self._pose_of(message))
-        p, o = message.pose.position, message.pose.orientation
-        return [p.x, p.y, p.z, o.x, o.y, o.z, o.w]
+        return pose_numbers(message.pose)
 
     def _set_joints(self, raw: bytes) -> NDArray[np.float64]:
         joints = self._joints_of(raw)
@@ -116,8 +122,7 @@ class Requests:
     def _take_wrench(self, message: WrenchStamped) -> None:
         """Pass the wrench of a sensor on; they come too fast to log each refusal."""
         frame = self._arm.end_effector_frame
-        given, force, torque = message.header.frame_id, message.wrench.force, message.wrench.torque
-        values = np.array([force.x, force.y, force.z, torque.x, torque.y, torque.z])
+        given, values = message.header.frame_id, wrench_numbers(message.wrench)
         if given in ('', frame, self._prefix + frame) and np.isfinite(values).all():
             self._controller.set_measured_wrench(Force.from_vector(values))
             return
@@ -136,11 +141,7 @@ class Requests:
         frame, base = message.header.frame_id, self._arm.base_frame
         if frame not in ('', base, self._prefix + base):
             raise InvalidValueError('header.frame_id', frame, f'{base!r} or an empty one')
-        position, orientation = message.pose.position, message.pose.orientation
-        return SE3.from_quaternion(
-            (orientation.x, orientation.y, orientation.z, orientation.w),
-            (position.x, position.y, position.z),
-        )
+        return placement_of(message.pose)
 
     def _joints_of(self, raw: bytes) -> NDArray[np.float64]:
         """Return the positions (nv,) of a serialised JointState, in the order of v.
@@ -185,7 +186,6 @@ def waypoints_of(message: JointTrajectory) -> Waypoints | None:
             'the trajectory is not valid: expected positions, and no effort, in every point',
             reason='invalid_trajectory',
         )
-    times = [p.time_from_start.sec + 1e-9 * p.time_from_start.nanosec for p in points]
-    stamp = message.header.stamp
-    start_time = stamp.sec + 1e-9 * stamp.nanosec
-    return Waypoints(joints, times, **columns, start_time=start_time or None)
+    times = [seconds_of(point.time_from_start) for point in points]
+    start_time = seconds_of(message.header.stamp) or None
+    return Waypoints(joints, times, **columns, start_time=start_time)

@@ -14,8 +14,9 @@ from rclpy.time import Time
 
 from icir_control.compiled import bound, kernel
 from icir_control.control import Controller
-from icir_control.nodes.controller.telemetry import key_values, limits_of
+from icir_control.nodes.controller.telemetry import limits_of
 from icir_control.nodes.process.graph import Publishers
+from icir_control.nodes.transport.conversions import key_values
 from icir_control.nodes.transport.endpoints import JointStateSubscription
 
 STATE_TIMEOUT = 1.0  # s of wall time without a state until that is reported

@@ -7,7 +7,7 @@ import math
 import time
 from collections.abc import Callable
 
-from geometry_msgs.msg import Point, Pose, PoseStamped, Quaternion
+from geometry_msgs.msg import PoseStamped, Quaternion
 from interactive_markers import InteractiveMarkerServer
 from rclpy.node import Node
 from std_msgs.msg import ColorRGBA
@@ -20,7 +20,7 @@ from visualization_msgs.msg import (
 
 from icir_control.control import Controller
 from icir_control.nodes.controller.markers import reach_of
-from icir_control.spatial import SE3
+from icir_control.nodes.transport.conversions import pose_of
 
 PERIOD = 0.1  # s of wall time between two moves with the tool
 HOLD = 15.0  # s of wall time for which it is held: rviz says every 10 s that it still is
@@ -93,7 +93,8 @@ class TargetMarker:
         if now < self._due or not self._server.update_pub.get_subscription_count():
             return
         self._due = now + PERIOD
-        self._server.setPose(self._name, _pose(self._controller.current_pose))
+        pose = self._controller.current_pose
+        self._server.setPose(self._name, pose_of(pose.translation, pose.quaternion))
         self._server.applyChanges()
 
     def close(self) -> None:
@@ -106,9 +107,3 @@ class TargetMarker:
             self._send(PoseStamped(header=feedback.header, pose=feedback.pose))
         elif feedback.event_type in HELD:
             self._due = time.monotonic() + HOLD
-
-
-def _pose(placement: SE3) -> Pose:
-    x, y, z = placement.translation.tolist()
-    qx, qy, qz, qw = placement.quaternion.tolist()
-    return Pose(position=Point(x=x, y=y, z=z), orientation=Quaternion(x=qx, y=qy, z=qz, w=qw))

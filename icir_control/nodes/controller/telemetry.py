@@ -4,12 +4,12 @@ It is published at a bounded rate, and after the command of the tick.
 """
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
-from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
+from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import Point, PoseStamped, TwistStamped, Vector3, WrenchStamped
 from numpy.typing import ArrayLike, NDArray
 from rclpy.node import Node
@@ -17,6 +17,7 @@ from rclpy.qos import DurabilityPolicy, QoSProfile
 from std_msgs.msg import Float64, String
 
 from icir_control.control import TERMS, Controller, pose_error
+from icir_control.nodes.transport.conversions import key_values, xyz
 from icir_control.nodes.transport.endpoints import JointStatePublisher, StampedPublisher
 from icir_control.spatial import SE3, Motion
 
@@ -95,9 +96,13 @@ class Telemetry:
             ),
             (DiagnosticStatus, 'status', self._status),
             # Without stamps: rqt_plot takes a stamp for wall time.
-            (Point, 'plot/position', lambda: _point(self._current_pose)),
-            (Point, 'plot/position_reference', lambda: _point(self._reference_pose)),
-            (Vector3, 'plot/position_error', lambda: _vector(self._tool_error.linear)),
+            (Point, 'plot/position', lambda: xyz(Point, self._current_pose.translation)),
+            (
+                Point,
+                'plot/position_reference',
+                lambda: xyz(Point, self._reference_pose.translation),
+            ),
+            (Vector3, 'plot/position_error', lambda: xyz(Vector3, self._tool_error.linear)),
         ]
         if find_spec('visualization_msgs') is not None:
             from icir_control.nodes.controller.markers import MarkerArray, Markers
@@ -209,21 +214,6 @@ def limits_of(controller: Controller) -> dict[str, object]:
     }
 
 
-def key_values(values: Mapping[str, object]) -> list[KeyValue]:
-    """Return values as messages of the diagnostics."""
-    return [KeyValue(key=key, value=str(value)) for key, value in values.items()]
-
-
 def _numbers(placement: SE3) -> NDArray[np.float64]:
     """Return the numbers of a Pose: (7,) position and quaternion (x, y, z, w)."""
     return np.concatenate((placement.translation, placement.quaternion))
-
-
-def _point(placement: SE3) -> Point:
-    x, y, z = placement.translation.tolist()
-    return Point(x=x, y=y, z=z)
-
-
-def _vector(numbers: NDArray[np.float64]) -> Vector3:
-    x, y, z = numbers.tolist()
-    return Vector3(x=x, y=y, z=z)

@@ -27,6 +27,7 @@ from icir_control.nodes.keyboard.terminal import Terminal
 from icir_control.nodes.process.run import join_graph
 from icir_control.nodes.process.stop_request import StopRequest
 from icir_control.nodes.transport.client import spin_ready
+from icir_control.nodes.transport.conversions import values_of
 
 _KEY_PERIOD = 0.02  # s, longest time that an answer waits to be printed
 _CALLBACKS = 6  # between two reads of keys; poses arrive at most twice in that time
@@ -163,7 +164,7 @@ class Keyboard:
 
     def _show_outcome(self, status: DiagnosticStatus) -> None:
         """Print why a step of ours is refused."""
-        values = {pair.key: pair.value for pair in status.values}
+        values = values_of(status)
         of_tool = values.get('stamp') in self._steps
         if values.get('outcome') != 'refused' or not (
             of_tool or values.get('request') == 'target joints'

@@ -15,6 +15,8 @@ from rich.table import Table
 from rich.text import Text
 from sensor_msgs.msg import JointState
 
+from icir_control.nodes.transport.conversions import pose_numbers, pose_of, stamp_words
+
 CONTROLLER = 'controller'
 """The controller's name, relative to the keyboard's namespace."""
 
@@ -246,8 +248,7 @@ class Jogger:
         how = f'moves along {jog.name} by {1e3 * metres:g} mm'
         if jog.turns:
             how = f'turns about {jog.name} by {degrees:g} deg'
-        stamp = target.header.stamp
-        return f'{stamp.sec}.{stamp.nanosec:09d}', f'the tool {how} ({self.axes} axes)'
+        return stamp_words(target.header.stamp), f'the tool {how} ({self.axes} axes)'
 
     def move_joint(self, jog: JointJog, translating: Collection[str]) -> str:
         """Choose a joint, or request one step of it; return which it was, a sentence.
@@ -309,8 +310,7 @@ def moved(pose: Pose, jog: Jog, size: float, *, in_tool_axes: bool) -> Pose:
         size: [m] or [rad].
         in_tool_axes: Whether the step is in the tool's axes, else in the base's.
     """
-    p, o = pose.position, pose.orientation
-    position, orientation = np.array([p.x, p.y, p.z]), np.array([o.x, o.y, o.z, o.w])
+    position, orientation = np.split(pose_numbers(pose), [3])
     axis = jog.sign * np.eye(3)[jog.axis % 3]
     if jog.turns:
         turn = np.append(np.sin(0.5 * size) * axis, np.cos(0.5 * size))
@@ -318,11 +318,7 @@ def moved(pose: Pose, jog: Jog, size: float, *, in_tool_axes: bool) -> Pose:
         orientation = _product(*pair)
     else:
         position = position + size * (_rotated(axis, orientation) if in_tool_axes else axis)
-    result = Pose()
-    result.position.x, result.position.y, result.position.z = position.tolist()
-    new = result.orientation
-    new.x, new.y, new.z, new.w = (orientation / np.linalg.norm(orientation)).tolist()
-    return result
+    return pose_of(position, orientation / np.linalg.norm(orientation))
 
 
 def _product(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -19,6 +19,7 @@ from icir_control.nodes.panel.parameters import Later, ParameterInput, when_chan
 from icir_control.nodes.panel.remote import RemoteNode
 from icir_control.nodes.process.stop_request import end_with_parent
 from icir_control.nodes.transport.client import NoAnswerError
+from icir_control.nodes.transport.conversions import values_of
 
 _RUNNING = 'green'
 _RECORDER = 'icir_control.app.recording'
@@ -161,7 +162,7 @@ class ControlsTab:
 
     def take_outcome(self, status: DiagnosticStatus) -> None:
         """Show what has become of a request."""
-        values = {pair.key: pair.value for pair in status.values}
+        values = values_of(status)
         request, outcome = values.get('request', ''), values.get('outcome', '')
         reason = f': {status.message}' if outcome in ('refused', 'aborted') else ''
         self.say(f'{request} {outcome}{reason}')

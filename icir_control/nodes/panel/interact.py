@@ -9,12 +9,14 @@ import viser
 from geometry_msgs.msg import PoseStamped, WrenchStamped
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
+from std_msgs.msg import Header
 
 from icir_control.dynamics import Model
 from icir_control.dynamics.joints import FrameType
 from icir_control.nodes.panel.parameters import Later, when_changed
 from icir_control.nodes.panel.scene import BASE, Scene
 from icir_control.nodes.panel.shapes import unit_of
+from icir_control.nodes.transport.conversions import pose_numbers, pose_of, wrench_of
 from icir_control.spatial.arrays import Array
 
 JOGGING = 'jog'
@@ -144,8 +146,8 @@ class _Goal:
     def update(self, mode: str, reference: PoseStamped | None) -> None:
         if not self._handle.is_dragged:
             if reference is not None:
-                p, r = reference.pose.position, reference.pose.orientation
-                self._frame.position, self._frame.wxyz = (p.x, p.y, p.z), (r.w, r.x, r.y, r.z)
+                numbers = pose_numbers(reference.pose)
+                self._frame.position, self._frame.wxyz = numbers[:3], numbers[[6, 3, 4, 5]]
         elif mode == JOGGING and time.monotonic() >= self._due:
             self._due = time.monotonic() + _GOAL_PERIOD
             self._send()
@@ -159,11 +161,8 @@ class _Goal:
             self._send()
 
     def _send(self) -> None:
-        message = PoseStamped()
-        place, turn = message.pose.position, message.pose.orientation
-        place.x, place.y, place.z = self._frame.position.tolist()
-        turn.w, turn.x, turn.y, turn.z = self._frame.wxyz.tolist()
-        self._publisher.publish(message)
+        pose = pose_of(self._frame.position, self._frame.wxyz[[1, 2, 3, 0]])
+        self._publisher.publish(PoseStamped(pose=pose))
 
 
 class _Pull:
@@ -205,10 +204,8 @@ class _Pull:
         self._send(np.zeros(3))
 
     def _send(self, force: Array) -> None:
-        message = WrenchStamped()
-        message.header.frame_id = self._link
-        message.wrench.force.x, message.wrench.force.y, message.wrench.force.z = force.tolist()
-        self._publisher.publish(message)
+        wrench = wrench_of(np.append(force, np.zeros(3)))
+        self._publisher.publish(WrenchStamped(header=Header(frame_id=self._link), wrench=wrench))
         self._force.value = round(float(np.linalg.norm(force)), 1)
         self._scene.show_force(self._link, force)
 

@@ -22,8 +22,8 @@ from icir_control.nodes.panel.pictures import SAVING
 from icir_control.nodes.panel.remote import RemoteNode
 from icir_control.nodes.panel.scene import Scene
 from icir_control.nodes.panel.shapes import ShownRobot, unit_of
+from icir_control.nodes.transport.conversions import placement_of, seconds_of
 from icir_control.nodes.transport.endpoints import Newest
-from icir_control.spatial import SE3
 from icir_control.spatial.arrays import Array
 
 SPAN = 10.0
@@ -136,14 +136,14 @@ class Page:
             self._error = np.full(self._model.nv, np.nan)
             if inputs.joint_error.is_new:
                 self._error = self._numbers(error, error.position)
-        self._measure_pace(_seconds(reference))
+        self._measure_pace(seconds_of(reference.header.stamp))
         position = self._numbers(reference, reference.position)
         q = position - np.nan_to_num(self._error)
         torque = self._numbers(reference, reference.effort)
         limit = self._model.effort_limit
         shares = np.where(limit > 0.0, torque / np.maximum(limit, 1e-9), 0.0)
         message = inputs.pose.message()
-        pose = message and _placement(message)
+        pose = message and placement_of(message.pose)
         self._scene.show(q, shares)
         self._scene.show_reference(q, position, pose)
         if pose and message.header.stamp == reference.header.stamp:
@@ -262,12 +262,3 @@ class _Plot:
             value = f': {known.max():.2g} {self._unit}'.rstrip()
         axis = f' (axis: {scale})' if scale else ''
         self._title.content = f'**{self._name}**{value}{axis}'
-
-
-def _placement(message: PoseStamped) -> SE3:
-    p, r = message.pose.position, message.pose.orientation
-    return SE3.from_quaternion((r.x, r.y, r.z, r.w), (p.x, p.y, p.z))
-
-
-def _seconds(message: Any) -> float:
-    return float(message.header.stamp.sec + message.header.stamp.nanosec * 1e-9)

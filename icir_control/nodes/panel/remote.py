@@ -10,6 +10,7 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter
 
 from icir_control.nodes.transport.client import NoAnswerError, NodeClient, python_value
+from icir_control.nodes.transport.conversions import values_of
 
 _GRAPH_PERIOD = 0.5  # s between two looks at the graph
 _SILENCE = 5.0  # s without diagnostics, which come once a second, until a node counts as dead
@@ -92,7 +93,7 @@ class RemoteNode(NodeClient):
         """Take a status of `/diagnostics`, which may be another node's."""
         if status.name.startswith(f'{self._full_name}: '):
             self.status, self._heard_at = status, time.monotonic()
-            self.facts = {pair.key: pair.value for pair in status.values}
+            self.facts = values_of(status)
 
     def take_event(self, event: ParameterEvent) -> None:
         """Take changes of parameters, which may be another node's."""

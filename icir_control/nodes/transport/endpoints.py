@@ -15,6 +15,7 @@ from rclpy.serialization import deserialize_message, serialize_message
 from rclpy.subscription import Subscription
 from sensor_msgs.msg import JointState
 
+from icir_control.nodes.transport.conversions import stamp_of
 from icir_control.nodes.transport.messages import (
     FIELDS,
     NANOSECONDS,
@@ -198,7 +199,7 @@ class JointStatePublisher:
     def _plain_message(self, stamp_ns: int) -> JointState:
         """Return the message of the arrays, built by the client library alone."""
         message = JointState()
-        message.header.stamp.sec, message.header.stamp.nanosec = divmod(stamp_ns, NANOSECONDS)
+        message.header.stamp = stamp_of(stamp_ns)
         message.header.frame_id = self._token
         message.name = list(self._names)
         for field, numbers in self._slots.items():

@@ -18,6 +18,7 @@ from sensor_msgs.msg import JointState
 
 from icir_control.compiled import bound, kernel
 from icir_control.errors import InvalidValueError
+from icir_control.nodes.transport.conversions import nanoseconds_of
 
 FIELDS = ('position', 'velocity', 'effort')
 
@@ -264,7 +265,7 @@ class JointStateDecoder:
         stamp = message.header.stamp
         if stamp.sec < 0 or stamp.nanosec >= NANOSECONDS:
             raise RejectedMessageError('bad_stamp', f'stamp {stamp.sec} s {stamp.nanosec} ns')
-        stamp_ns = stamp.sec * NANOSECONDS + stamp.nanosec
+        stamp_ns = nanoseconds_of(stamp)
         if not self._plain:
             self._keep_layout(message, order, raw, stamp_ns)
         self._accepted[:] = self._incoming
