@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from icir_control.control.clearance import Clearance
-from icir_control.control.kernels.rehearse import TORQUE_SHARE, WEIGHT_SHARE
+from icir_control.control.kernels.rehearse import TORQUE_SHARE, square_of_stretch
 from icir_control.control.workspace import Workspace
 from icir_control.dynamics import (
     Model,
@@ -174,9 +174,6 @@ class Arm:
     def stretch(self, path: JointTrajectory, times: NDArray[np.float64]) -> tuple[float, int]:
         """Return the factor on time that brings the torque of a path within the effort limits.
 
-        Stretched by s, tau = c + d becomes c + d / s^2, within 90 % of the limits; a joint whose
-        weight and friction c take what is there does not count.
-
         Args:
             path: Of the joints.
             times: Of its samples [s].
@@ -184,16 +181,16 @@ class Arm:
         Returns:
             The factor, and the joint that needs it.
         """
-        model, data, limit = self.model, self.model.create_data(), self.model.effort_limit
+        model, data = self.model, self.model.create_data()
         square, worst = 0.0, 0
         for time in times:
             q, v, a = path.sample(time)
             g = gravity_torque(model, data, q)
             d = rnea(model, data, q, v, a) - g + model.joint_damping * v
-            left = TORQUE_SHARE * limit - np.sign(d) * (g + model.joint_friction * np.sign(v))
-            needed = np.where(left > WEIGHT_SHARE * limit, np.abs(d) / left, 0.0)
-            if needed.max() > square:
-                square, worst = float(needed.max()), int(np.argmax(needed))
+            joints = zip(model.effort_limit, model.joint_friction, g, d, v, strict=True)
+            needed = [square_of_stretch(*joint) for joint in joints]
+            if max(needed) > square:
+                square, worst = max(needed), int(np.argmax(needed))
         return float(np.sqrt(square)), worst
 
     def check_friction(self, what: str, positions: NDArray[np.float64]) -> None:

@@ -21,6 +21,29 @@ OUTSIDE, STUCK, ARRIVED = range(3)
 """How a rehearsal ends: past a position limit, at rest elsewhere, at the goal."""
 
 
+def square_of_stretch(
+    limit: float, friction: float, weight: float, motion: float, v: float
+) -> float:
+    """Return the square of the factor on time that brings a joint's torque within its limit.
+
+    Stretched by s, tau = c + d becomes c + d / s^2, within 90 % of the limit. A joint whose weight
+    and friction c take the torque that is there does not count: more time is no help.
+
+    Args:
+        limit: Of its effort [N m or N].
+        friction: That is there at any speed [N m or N].
+        weight: That it bears [N m or N].
+        motion: d, the torque of acceleration and speed [N m or N].
+        v: Its velocity [rad/s or m/s].
+    """
+    constant = weight + friction * np.sign(v)
+    left = TORQUE_SHARE * limit - (constant if motion > 0.0 else -constant)
+    return abs(motion) / left if left > WEIGHT_SHARE * limit else 0.0
+
+
+_square_of_joint = part(square_of_stretch)
+
+
 @kernel
 def rehearse(dynamics: np.ndarray, memory: Struct, tick: Struct, trace: np.ndarray) -> int:
     """Run a motion along a pose path to its end without moving the arm.
@@ -78,11 +101,7 @@ def rehearse(dynamics: np.ndarray, memory: Struct, tick: Struct, trace: np.ndarr
 
 @part
 def _square_of_stretch(dynamics: np.ndarray, memory: Struct, tick: Struct) -> float:
-    """Return the square of the factor on time that brings the torque of the path within limits.
-
-    Stretched by s, tau = c + d becomes c + d / s^2. A joint whose weight and friction c take the
-    torque that is there does not count: more time is no help.
-    """
+    """Return the largest square of a stretch that a joint needs at a step; see there."""
     h, q, q_before, q_after = (
         tick.period,
         tick.position_reference,
@@ -90,18 +109,16 @@ def _square_of_stretch(dynamics: np.ndarray, memory: Struct, tick: Struct) -> fl
         memory.q_after,
     )
     n = q.shape[0]
-    v, limit = np.empty(n), memory.effort_limit
+    v = np.empty(n)
     for i in range(n):
         v[i] = (q[i] - q_before[i]) / h
     terms(dynamics, q, v)
     M, nle, g = mass_matrix_of(dynamics), nle_of(dynamics), gravity_of(dynamics)
+    limit, friction = memory.effort_limit, memory.joint_friction
     square = 0.0
     for i in range(n):
         d = nle[i] - g[i] + memory.joint_damping[i] * v[i]
         for j in range(n):
             d += M[i, j] * (q_after[j] - 2.0 * q[j] + q_before[j]) / (h * h)
-        constant = g[i] + memory.joint_friction[i] * np.sign(v[i])
-        left = TORQUE_SHARE * limit[i] - (constant if d > 0.0 else -constant)
-        if left > WEIGHT_SHARE * limit[i]:
-            square = max(square, abs(d) / left)
+        square = max(square, _square_of_joint(limit[i], friction[i], g[i], d, v[i]))
     return square
