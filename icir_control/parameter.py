@@ -217,6 +217,12 @@ def read(
     return declaring(**checked(declaring, given, nv, prefix, also))
 
 
+def read_own(declaring: type[Declared], given: Mapping[str, Any], nv: int) -> Declared:
+    """Make an instance from what was given to it and to others; see `checked`."""
+    own = {name: given[name] for name in parameters_of(declaring) if name in given}
+    return read(declaring, own, nv)
+
+
 def checked(
     declaring: type,
     given: Mapping[str, Any],

@@ -5,6 +5,7 @@ import re
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -68,7 +69,7 @@ class Parameters:
             IcirError: A parameter or the model is not valid.
         """
         robot = LoadedRobot.of(self.given, node)
-        self.declare(ROBOT, robot.own.__getitem__, 0)
+        self.declare(ROBOT, partial(getattr, robot.own), 0)
         return robot
 
     def declare(

@@ -13,72 +13,109 @@ import yaml
 from icir_control.collision import CollisionShape, load_collision_shapes
 from icir_control.dynamics import KinematicTree, Model, load_urdf
 from icir_control.errors import ConfigurationError
-from icir_control.parameter import Parameter, flatten, replaced
+from icir_control.parameter import flatten, parameter, parameters_of, read_own, replaced
 from icir_control.share import ANY_ARM, find_model_file, share_directory
 
 if TYPE_CHECKING:
     from icir_control.control import ControllerConfig
 
-MODEL = Parameter(
-    'model',
-    'string',
-    'package://icir_control/urdf/gen3_6dof.urdf',
-    description='path or package:// URI of the URDF',
-    running=False,
-)
-PACKAGE_DIRS = Parameter(
-    'package_dirs',
-    'string_array',
-    (),
-    description='folders to search for package:// URIs of `model` and of the URDF, besides the '
-    'folders above the URDF and the ament index',
-    running=False,
-)
-LOCKED = Parameter(
-    'locked_joints',
-    'string_array',
-    (),
-    description='joints that are held, such as "finger_joint1=0.02" [rad or m]; those that do not '
-    'lie between base and end effector are held at 0, or at the limit nearest to it',
-    running=False,
-)
-DEFAULT_EFFORT = Parameter(
-    'default_effort',
-    'float',
-    0.0,
-    unit='N m, N',
-    description='effort limit of joints whose limit in the URDF is missing or 0; 0 for none',
-    lower=0.0,
-    running=False,
-)
-ARMATURE = Parameter(
-    'armature',
-    'string_array',
-    (),
-    description='rotor inertia by joint, times the square of the gear ratio, such as '
-    '"joint_1=0.1" [kg m^2 or kg], in place of <dynamics armature="..."> of the URDF',
-    running=False,
-)
-REPAIR = Parameter(
-    'repair',
-    'bool',
-    False,
-    description='replace an inertia that no rigid body can have by the nearest possible one',
-    running=False,
-)
-WHOLE_TREE = Parameter(
-    'whole_tree',
-    'bool',
-    False,
-    description='control all joints, also those that do not lie between base and end effector, '
-    'such as those of a hand',
-    running=False,
-)
-ROBOT = {
-    one.name: one
-    for one in (MODEL, PACKAGE_DIRS, LOCKED, DEFAULT_EFFORT, ARMATURE, REPAIR, WHOLE_TREE)
-}
-"""The parameters that both nodes have, and that tell which arm runs."""
+
+@dataclass(frozen=True)
+class RobotParameters:
+    """The parameters that both nodes have, and that tell which arm runs."""
+
+    model: str = parameter(
+        'package://icir_control/urdf/gen3_6dof.urdf',
+        '',
+        'path or package:// URI of the URDF',
+        running=False,
+    )
+    package_dirs: tuple[str, ...] = parameter(
+        (),
+        '',
+        'folders to search for package:// URIs of `model` and of the URDF, besides the folders '
+        'above the URDF and the ament index',
+        running=False,
+    )
+    locked_joints: tuple[str, ...] = parameter(
+        (),
+        '',
+        'joints that are held, such as "finger_joint1=0.02" [rad or m]; those that do not lie '
+        'between base and end effector are held at 0, or at the limit nearest to it',
+        running=False,
+    )
+    default_effort: float = parameter(
+        0.0,
+        'N m, N',
+        'effort limit of joints whose limit in the URDF is missing or 0; 0 for none',
+        lower=0.0,
+        running=False,
+    )
+    armature: tuple[str, ...] = parameter(
+        (),
+        '',
+        'rotor inertia by joint, times the square of the gear ratio, such as "joint_1=0.1" '
+        '[kg m^2 or kg], in place of <dynamics armature="..."> of the URDF',
+        running=False,
+    )
+    repair: bool = parameter(
+        False,
+        '',
+        'replace an inertia that no rigid body can have by the nearest possible one',
+        running=False,
+    )
+    whole_tree: bool = parameter(
+        False,
+        '',
+        'control all joints, also those that do not lie between base and end effector, such as '
+        'those of a hand',
+        running=False,
+    )
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any]) -> Self:
+        """Read them from a node's parameters by name; those that are missing have their defaults.
+
+        Raises:
+            ConfigurationError: A value that is not valid.
+        """
+        return read_own(cls, given, 0)
+
+    @property
+    def locked(self) -> dict[str, float]:
+        """Where locked joints are held [rad or m], by name."""
+        return values_of('locked_joints', self.locked_joints, 'finger_joint1=0.02')
+
+    def options(self, held: Mapping[str, float]) -> dict[str, Any]:
+        """Return keywords of `load_urdf` and of `World`.
+
+        Args:
+            held: Positions of the joints that do not move [rad or m].
+        """
+        return {
+            'locked': held,
+            'default_effort': self.default_effort or None,
+            'armature': values_of('armature', self.armature, 'joint_1=0.1'),
+            'package_dirs': self.package_dirs,
+            'repair': self.repair,
+        }
+
+    def source_of(self, description: str) -> str | Path:
+        """Return the file that a description was read from, if it is here; else the description.
+
+        Meshes are named relative to the file, or lie in a package above it.
+
+        Args:
+            description: The URDF.
+        """
+        with suppress(ConfigurationError, OSError, UnicodeDecodeError):
+            path = find_model_file(self.model, self.package_dirs)
+            if path.read_text(encoding='utf-8') == description:
+                return path
+        return description
+
+
+ROBOT = parameters_of(RobotParameters)
 
 APART = 0.3
 """[rad or m] Between the targets of two modes, in one joint at least."""
@@ -97,16 +134,16 @@ class LoadedRobot:
     Attributes:
         path: Of the URDF.
         model: Of the arm; joints beyond it are held.
-        options: Keywords of `load_urdf` and of `World`; see `robot_options`.
+        options: Keywords of `load_urdf` and of `World`.
         parameters: The node's other parameters, nested and unchecked.
-        own: Values of `ROBOT`, by name.
+        own: Those that tell which arm runs.
     """
 
     path: Path
     model: Model
     options: dict[str, Any]
     parameters: dict[str, Any]
-    own: dict[str, Any]
+    own: RobotParameters
 
     @classmethod
     def of(cls, given: Mapping[str, Any], node: str) -> Self:
@@ -122,8 +159,8 @@ class LoadedRobot:
         Raises:
             IcirError: A parameter or the model is not valid.
         """
-        own = {name: one.check(given.get(name), 0) for name, one in ROBOT.items()}
-        path = find_model_file(own[MODEL.name], own[PACKAGE_DIRS.name])
+        own = RobotParameters.of(given)
+        path = find_model_file(own.model, own.package_dirs)
         tree = KinematicTree(path)
         shipped = shipped_parameters(tree.name, node)
         if 'mode_names' in given:
@@ -132,21 +169,20 @@ class LoadedRobot:
         values = replaced({}, {name: all_[name] for name in all_ if name not in ROBOT})
         frames = [values.get(name) for name in ('base_frame', 'end_effector_frame')]
         base, end = (name if isinstance(name, str) else '' for name in frames)
-        locked = positions_of(own[LOCKED.name])
-        chain = tree.chain(base, end, locked, whole_tree=own[WHOLE_TREE.name])
-        if chain.without_effort and not own[DEFAULT_EFFORT.name]:
+        chain = tree.chain(base, end, own.locked, whole_tree=own.whole_tree)
+        if chain.without_effort and not own.default_effort:
             raise ConfigurationError(
                 f'{path}: <limit> gives {", ".join(chain.without_effort)} an effort of 0, with '
                 'which no joint could move; write the limits into the URDF, or set one for all of '
-                f'them by {DEFAULT_EFFORT.name} (--default-effort) [N m, N]'
+                'them by default_effort (--default-effort) [N m, N]'
             )
-        options = robot_options(own, chain.held)
+        options = own.options(chain.held)
         values = replaced(values, {'end_effector_frame': chain.end_effector_frame})
         return cls(path, load_urdf(path, **options), options, values, own)
 
     def shapes(self) -> tuple[CollisionShape, ...]:
         """Return the collision shapes of the URDF; see `load_collision_shapes`."""
-        return load_collision_shapes(self.path, package_dirs=self.own[PACKAGE_DIRS.name])
+        return load_collision_shapes(self.path, package_dirs=self.own.package_dirs)
 
     @property
     def note(self) -> str:
@@ -169,43 +205,6 @@ def shipped_parameters(robot: str, node: str) -> dict[str, Any]:
     files = {path.stem: path for path in (share_directory() / 'config').glob('*.yaml')}
     content = yaml.safe_load(files.get(robot, files[ANY_ARM]).read_text())
     return flatten(content[f'/**/{node}']['ros__parameters'])
-
-
-def robot_options(given: Mapping[str, Any], held: Mapping[str, float]) -> dict[str, Any]:
-    """Return keywords of `load_urdf` and of `World`.
-
-    Args:
-        given: A node's parameters by name; those that are missing have their defaults.
-        held: Positions of the joints that do not move [rad or m].
-    """
-    return {
-        'locked': held,
-        'default_effort': given.get(DEFAULT_EFFORT.name) or None,
-        'armature': values_of(ARMATURE.name, given.get(ARMATURE.name) or (), 'joint_1=0.1'),
-        'package_dirs': given.get(PACKAGE_DIRS.name) or (),
-        'repair': bool(given.get(REPAIR.name)),
-    }
-
-
-def source_of(description: str, given: Mapping[str, Any]) -> str | Path:
-    """Return the file that a description was read from, if it is here; else the description.
-
-    Meshes are named relative to the file, or lie in a package above it.
-
-    Args:
-        description: The URDF.
-        given: A node's parameters by name.
-    """
-    with suppress(ConfigurationError, OSError, UnicodeDecodeError):
-        path = find_model_file(given.get(MODEL.name) or '', given.get(PACKAGE_DIRS.name) or ())
-        if path.read_text(encoding='utf-8') == description:
-            return path
-    return description
-
-
-def positions_of(entries: Sequence[str]) -> dict[str, float]:
-    """Return where locked joints are held [rad or m], by name."""
-    return values_of(LOCKED.name, entries, 'finger_joint1=0.02')
 
 
 def values_of(parameter: str, entries: Sequence[str], example: str) -> dict[str, float]:

@@ -76,7 +76,7 @@ def write_recording(
 
         start = series.time[0] if len(series) else 0.0
         write(DESCRIPTION, start, String(data=robot.path.read_text()))
-        given = [Parameter(n, value=v).to_parameter_msg() for n, v in robot.own.items() if v]
+        given = [Parameter(n, value=v).to_parameter_msg() for n, v in vars(robot.own).items() if v]
         write(PARAMETERS, start, ParameterEvent(node=f'/{CONTROLLER}', new_parameters=given))
         waiting = list(modes)
         applied = np.zeros(arm.nv)

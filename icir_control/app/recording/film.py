@@ -15,7 +15,7 @@ from icir_control.app.recording.reader import Recording, RecordingError
 from icir_control.app.recording.topics import JOINT_REFERENCE
 from icir_control.dynamics import KinematicTree
 from icir_control.errors import ConfigurationError
-from icir_control.nodes.robot import LOCKED, positions_of, robot_options, source_of
+from icir_control.nodes.robot import RobotParameters
 from icir_control.simulation import World
 from icir_control.simulation.camera import Camera
 
@@ -103,7 +103,7 @@ def world_of(recording: Recording) -> World:
     Raises:
         RecordingError: It is of a robot that its own URDF does not describe.
     """
-    given = recording.parameters.get(CONTROLLER, {})
+    own = RobotParameters.of(recording.parameters.get(CONTROLLER, {}))
     tree = KinematicTree(recording.description)
     names = recording.joint_names
     missing = [name for name in names if name not in tree.moving]
@@ -111,13 +111,13 @@ def world_of(recording: Recording) -> World:
         raise RecordingError(
             recording.path, f'is of another robot than its URDF, which lacks {", ".join(missing)}'
         )
-    locked = positions_of(given.get(LOCKED.name) or [])
+    locked = own.locked
     held = {name: locked.get(name, 0.0) for name in tree.moving if name not in names}
     return World(
-        source_of(recording.description, given),
+        own.source_of(recording.description),
         joint_names=names,
         end_effector_frame=tree.moving[names[-1]].find('child').get('link'),
-        **robot_options(given, held),
+        **own.options(held),
     )
 
 

@@ -26,23 +26,15 @@ from icir_control.collision import load_collision_shapes
 from icir_control.control import TRAJECTORY, Controller, ControllerConfig
 from icir_control.dynamics import KinematicTree, load_urdf
 from icir_control.nodes.bridge.config import BridgeConfig
-from icir_control.nodes.controller.interface import INTERFACE
-from icir_control.nodes.controller.node import POSE_MODES, TRANSLATING_JOINTS
+from icir_control.nodes.controller.interface import INTERFACE, TOLD
 from icir_control.nodes.controller.requests import waypoints_of
-from icir_control.nodes.robot import (
-    LOCKED,
-    PACKAGE_DIRS,
-    ROBOT,
-    WHOLE_TREE,
-    positions_of,
-    robot_options,
-    source_of,
-)
+from icir_control.nodes.robot import ROBOT, RobotParameters
 from icir_control.nodes.transport.conversions import stamp_words, values_of
 from icir_control.nodes.transport.messages import NANOSECONDS
+from icir_control.parameter import replaced
 from icir_control.spatial import SE3
 
-_NOT_GIVEN = {*ROBOT, *INTERFACE, POSE_MODES.name, TRANSLATING_JOINTS.name}
+_NOT_GIVEN = {*ROBOT, *INTERFACE, *TOLD}
 _OF_ROS = ('use_sim_time', 'start_type_description_service')
 _TRAJECTORIES = f'{CONTROLLER}/joint_trajectory'
 
@@ -71,14 +63,15 @@ class Rerun:
             if node not in recording.given:
                 raise RecordingError(recording.path, f'has no parameters of the {node}')
         given = recording.given[CONTROLLER]
+        own = RobotParameters.of(given)
         tree = KinematicTree(recording.description)
         chain = tree.chain(
             given['base_frame'],
             given['end_effector_frame'],
-            positions_of(given[LOCKED.name]),
-            whole_tree=bool(given.get(WHOLE_TREE.name)),
+            own.locked,
+            whole_tree=own.whole_tree,
         )
-        robot = robot_options(given, chain.held)
+        robot = own.options(chain.held)
         model = load_urdf(recording.description, **robot)
         if model.joint_names != recording.joint_names:
             raise RecordingError(
@@ -88,14 +81,10 @@ class Rerun:
             )
         self._config = BridgeConfig.from_parameters(_own(recording.given[BRIDGE]), model)
         self._model, self._robot = model, robot
-        self._source = source_of(recording.description, given)
+        self._source = own.source_of(recording.description)
         self._given = (
             _own(given),
-            partial(
-                load_collision_shapes,
-                self._source,
-                package_dirs=given.get(PACKAGE_DIRS.name) or (),
-            ),
+            partial(load_collision_shapes, self._source, package_dirs=own.package_dirs),
         )
         self._begin()
 
@@ -223,13 +212,11 @@ class Rerun:
 
 def _own(values: dict[str, Any]) -> dict[str, Any]:
     """Return the parameters of a node that its configuration reads, nested by their dots."""
-    nested: dict[str, Any] = {}
-    for name, value in values.items():
-        if name in _NOT_GIVEN or name.startswith(_OF_ROS) or value is None:
-            continue
-        *groups, last = name.split('.')
-        of_group = nested
-        for group in groups:
-            of_group = of_group.setdefault(group, {})
-        of_group[last] = value
-    return nested
+    return replaced(
+        {},
+        {
+            name: value
+            for name, value in values.items()
+            if name not in _NOT_GIVEN and not name.startswith(_OF_ROS) and value is not None
+        },
+    )

@@ -3,6 +3,7 @@
 from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from rclpy.node import Node
@@ -12,7 +13,7 @@ from icir_control.errors import ConfigurationError
 from icir_control.nodes.parameters import Parameters
 from icir_control.nodes.robot import LoadedRobot
 from icir_control.nodes.transport.endpoints import PUBLISHED
-from icir_control.parameter import FloatArray, parameter, parameters_of, read
+from icir_control.parameter import FloatArray, parameter, parameters_of, read_own
 
 EFFORT_COMMANDS = 'effort_controller/commands'
 
@@ -57,7 +58,17 @@ class Interface:
         return self.command_interface == 'effort_array'
 
 
-INTERFACE = parameters_of(Interface)
+@dataclass(frozen=True)
+class Told:
+    """Parameters that the controller is not given: it tells them, such as to the keyboard."""
+
+    pose_modes: tuple[str, ...] = parameter((), '', 'modes that take target poses', running=False)
+    translating_joints: tuple[str, ...] = parameter(
+        (), '', 'joints whose positions are lengths, not angles', running=False
+    )
+
+
+INTERFACE, TOLD = parameters_of(Interface), parameters_of(Told)
 
 
 def declare_interface(parameters: Parameters, robot: LoadedRobot) -> Interface:
@@ -67,15 +78,14 @@ def declare_interface(parameters: Parameters, robot: LoadedRobot) -> Interface:
         ConfigurationError: Names the parameter, its value and what would be valid.
     """
     model, given = robot.model, robot.parameters
-    own = {name: given[name] for name in INTERFACE if name in given}
-    interface = read(Interface, own, model.nv)
+    interface = read_own(Interface, given, model.nv)
     joints = interface.command_joints
     if joints and sorted(joints) != sorted(model.joint_names):
         raise ConfigurationError(
             f'command_joints = {list(joints)} is not valid; expected each of'
             f' {", ".join(model.joint_names)} once, or none'
         )
-    parameters.declare(INTERFACE, lambda name: getattr(interface, name), model.nv)
+    parameters.declare(INTERFACE, partial(getattr, interface), model.nv)
     return interface
 
 

@@ -1,7 +1,9 @@
 """The controller's node: each state is answered before anything else is done."""
 
 import time
+from functools import partial
 from importlib.util import find_spec
+from itertools import compress
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,9 +14,11 @@ from icir_control.control.precompile import Helper
 from icir_control.dynamics import Model
 from icir_control.nodes.controller.interface import (
     INTERFACE,
+    TOLD,
     EffortArrayPublisher,
     RobotClock,
     SafeStart,
+    Told,
     declare_interface,
 )
 from icir_control.nodes.controller.motion_status import MotionStatus
@@ -29,19 +33,8 @@ from icir_control.nodes.run_token import euler_steps_of
 from icir_control.nodes.transport.endpoints import JointStatePublisher, JointStateSubscription
 from icir_control.nodes.transport.messages import FIELDS
 from icir_control.nodes.transport.waiter import Waiter
-from icir_control.parameter import Parameter
 
 COMMANDS = 'joint_commands'
-
-POSE_MODES = Parameter(
-    'pose_modes', 'string_array', description='modes that take target poses', running=False
-)
-TRANSLATING_JOINTS = Parameter(
-    'translating_joints',
-    'string_array',
-    description='joints whose positions are lengths, not angles',
-    running=False,
-)
 
 _FIRST_START = 'the first start on this machine only'
 _WAIT = 0.1  # s, longest time until a request to stop is noticed
@@ -255,12 +248,9 @@ def declare_config(parameters: Parameters, robot: LoadedRobot) -> ControllerConf
     own = {name: value for name, value in robot.parameters.items() if name not in INTERFACE}
     config = with_targets(ControllerConfig.from_parameters(own, model, robot.shapes), robot)
     parameters.declare(config.parameters, config.value, model.nv)
-    pose_modes = [mode.name for mode in config.modes.values() if 'pose' in mode.law.accepts]
-    parameters.declare({POSE_MODES.name: POSE_MODES}, lambda _: pose_modes, model.nv)
-    slides = [
-        one
-        for one, is_length in zip(model.joint_names, config.arm.translates, strict=True)
-        if is_length
-    ]
-    parameters.declare({TRANSLATING_JOINTS.name: TRANSLATING_JOINTS}, lambda _: slides, model.nv)
+    told = Told(
+        pose_modes=tuple(one.name for one in config.modes.values() if 'pose' in one.law.accepts),
+        translating_joints=tuple(compress(model.joint_names, config.arm.translates)),
+    )
+    parameters.declare(TOLD, partial(getattr, told), model.nv)
     return config

@@ -5,6 +5,8 @@ import queue
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
@@ -23,31 +25,34 @@ from icir_control.nodes.parameters import Parameters
 from icir_control.nodes.process.run import join_graph, schedule_as_batch
 from icir_control.nodes.process.stop_request import StopRequest
 from icir_control.nodes.transport.client import spin_ready
-from icir_control.parameter import Parameter
-
-HOST = Parameter(
-    'host',
-    'string',
-    '127.0.0.1',
-    description='address at which the page is served; for one that other machines can reach, the '
-    'printed address has a token, without which nobody is let in',
-    running=False,
-)
-PORT = Parameter(
-    'port',
-    'int',
-    8080,
-    description='TCP port of the page; where it is in use, the next free one is taken',
-    lower=0,
-    upper=65535,
-    running=False,
-)
+from icir_control.parameter import parameter, parameters_of, read_own
 
 _NICENESS = 19  # bridge and controller come first
 _PERIOD = 0.04  # s between two pictures
 _SPARING_PERIOD = 0.25  # s, of a simulation that runs as fast as the processors allow
 _CALLBACKS = 8  # of ROS between two pictures
 _LATCHED = QoSProfile(depth=20, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+
+
+@dataclass(frozen=True)
+class PanelParameters:
+    """Where the page is served."""
+
+    host: str = parameter(
+        '127.0.0.1',
+        '',
+        'address at which the page is served; for one that other machines can reach, the printed '
+        'address has a token, without which nobody is let in',
+        running=False,
+    )
+    port: int = parameter(
+        8080,
+        '',
+        'TCP port of the page; where it is in use, the next free one is taken',
+        lower=0,
+        upper=65535,
+        running=False,
+    )
 
 
 class PanelNode:
@@ -63,10 +68,9 @@ class PanelNode:
         schedule_as_batch()
         self.node = join_graph('panel')
         parameters = Parameters(self.node)
-        given = parameters.given
-        values = {one.name: one.check(given.get(one.name), 0) for one in (HOST, PORT)}
-        parameters.declare({one.name: one for one in (HOST, PORT)}, values.__getitem__, 0)
-        self._server, self._url = open_server(values[HOST.name], values[PORT.name])
+        own = read_own(PanelParameters, parameters.given, 0)
+        parameters.declare(parameters_of(PanelParameters), partial(getattr, own), 0)
+        self._server, self._url = open_server(own.host, own.port)
         self._server.gui.configure_theme(show_logo=False, show_share_button=False)
         self._server.gui.add_markdown('waiting for bridge and controller')
         self._actions: queue.SimpleQueue[Callable[[], object]] = queue.SimpleQueue()

@@ -14,14 +14,7 @@ from icir_control.dynamics import KinematicTree, Model, load_urdf, root_link, ti
 from icir_control.dynamics.joints import FrameType
 from icir_control.errors import ConfigurationError
 from icir_control.nodes.panel.remote import RemoteNode
-from icir_control.nodes.robot import (
-    LOCKED,
-    MODEL,
-    PACKAGE_DIRS,
-    WHOLE_TREE,
-    positions_of,
-    robot_options,
-)
+from icir_control.nodes.robot import RobotParameters
 from icir_control.share import find_model_file
 from icir_control.simulation.inertia import ellipsoid_axes
 from icir_control.simulation.meshes import find_mesh, read_mesh
@@ -78,21 +71,21 @@ class ShownRobot:
             IcirError: There is no such file here, or the description is not valid.
         """
         values = remote.values
+        own = RobotParameters.of(values)
         try:
-            path = find_model_file(values[MODEL.name], values.get(PACKAGE_DIRS.name) or ())
+            path = find_model_file(own.model, own.package_dirs)
             description = description or path.read_text()
         except ConfigurationError:
             if not description:
                 raise
             path = Path()
         base, tool = values.get('base_frame') or '', values.get('end_effector_frame') or ''
-        locked = positions_of(values.get(LOCKED.name) or [])
         tree = KinematicTree(description)
-        chain = tree.chain(base, tool, locked, whole_tree=bool(values.get(WHOLE_TREE.name)))
-        model = load_urdf(description, **robot_options(values, chain.held))
+        chain = tree.chain(base, tool, own.locked, whole_tree=own.whole_tree)
+        model = load_urdf(description, **own.options(chain.held))
         return cls(
             model,
-            shapes_of(description, path.parent, model, values.get(PACKAGE_DIRS.name) or ()),
+            shapes_of(description, path.parent, model, own.package_dirs),
             base or root_link(model),
             chain.end_effector_frame or tip_link(model),
         )
