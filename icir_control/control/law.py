@@ -198,6 +198,14 @@ class Law:
         return tuple(goal for goal, taken in goals.items() if taken)
 
     @property
+    def unset(self) -> dict[str, str]:
+        """Parameters that may be chosen to suit the arm: their names by what they are.
+
+        That is `posture` [deg], or `way` of the tool in base axes [m].
+        """
+        return {}
+
+    @property
     def following(self) -> Following:
         """How the joints follow its pose path, if it tracks one."""
         return Following()

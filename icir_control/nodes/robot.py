@@ -240,13 +240,10 @@ def with_targets(config: 'ControllerConfig', robot: LoadedRobot) -> 'ControllerC
         config: Of the controller.
         robot: The arm.
     """
-    from icir_control.control.laws.joint import Joint  # here: the bridge has no laws
-
-    laws = {name: mode.law for name, mode in config.modes.items()}
     empty = [
-        f'modes.{name}.target_deg'
-        for name, law in laws.items()
-        if isinstance(law, Joint) and not len(law.target_deg)
+        f'modes.{name}.{mode.law.unset["posture"]}'
+        for name, mode in config.modes.items()
+        if 'posture' in mode.law.unset
     ]
     if not empty:
         return config

@@ -18,12 +18,12 @@ from icir_control.app.demo.plan import Phase
 from icir_control.app.demo.run import Run
 from icir_control.app.measurement import Array, Metric, TimeSeries, angle_between
 from icir_control.control import Controller, ControllerConfig, Law, Start
-from icir_control.control.laws import Joint
 from icir_control.errors import UnknownNameError
 from icir_control.simulation import Plant, World
 from icir_control.spatial import log3
 from icir_control.trajectory import JointTrajectory, SE3Trajectory
 
+_OF_RUN = 'command_difference'  # what a law may name beside `_MEASURES`; one of the whole run
 _RANK = 1e-8  # least eigenvalue of a stiffness of the joints that counts, relative to the largest
 
 
@@ -120,9 +120,11 @@ def phase_metrics(part: Part) -> list[Metric]:
     if not part.has_run():
         return [Metric('ran', np.nan, upper=1.0, lower=1.0)]
     law = part.law
-    if unknown := set(law.METRICS) - set(_MEASURES):
-        raise UnknownNameError(f'metric of {type(law).__name__}', sorted(unknown)[0], _MEASURES)
-    metrics = [metric for name in law.METRICS for metric in _MEASURES[name](part)]
+    if unknown := set(law.METRICS) - {*_MEASURES, _OF_RUN}:
+        valid = [*_MEASURES, _OF_RUN]
+        raise UnknownNameError(f'metric of {type(law).__name__}', sorted(unknown)[0], valid)
+    named = [name for name in law.METRICS if name in _MEASURES]
+    metrics = [metric for name in named for metric in _MEASURES[name](part)]
     share = np.abs(part.rows['torque_unsaturated']) / law.arm.model.effort_limit
     metrics.append(Metric('peak_torque_fraction', float(share.max()), upper=1.0))
     if part.phase.touches:
@@ -167,7 +169,7 @@ def run_metrics(
     ]
     if differences:
         greatest = float(np.max(differences))
-        metrics.append(Metric('command_difference', greatest, 'N m', 1e-6))
+        metrics.append(Metric(_OF_RUN, greatest, 'N m', 1e-6))
     return [*metrics, Metric('reference_difference', float(reference), 'm', 1e-9)]
 
 
@@ -179,7 +181,7 @@ def command_difference(part: Part, config: ControllerConfig, world: World) -> fl
     joint's viscous damping D acts at the end of a step: M is M + h D, and nle has D v.
 
     Args:
-        part: In which a law `joint` ran.
+        part: Of a law that goes to its `target` by its `profile`, as `joint` does.
         config: Of the run's controller.
         world: With the arm.
     """
@@ -208,7 +210,7 @@ def _is_free_motion(part: Part, before: Part | None) -> bool:
 
     An arm that was pushed may move on until a mode that tracks has stopped it.
     """
-    if not isinstance(part.law, Joint) or part.phase.touches:
+    if _OF_RUN not in part.law.METRICS or part.phase.touches:
         return False
     was_pushed = before is not None and before.phase.pushes and not before.law.TRACKS
     return not (was_pushed or part.law.arm.model.joint_friction.any())

@@ -13,7 +13,6 @@ from icir_control.app.closed_loop import ClosedLoop
 from icir_control.app.demo.metrics import spring_of
 from icir_control.app.demo.plan import Phase, Plan, Push
 from icir_control.app.measurement import Array
-from icir_control.control.laws import Hold, Task
 from icir_control.errors import RefusedError
 
 _GRID: Final = 0.5  # s, of which all times are multiples
@@ -69,8 +68,8 @@ class _Rehearsal:
     def _try(self, name: str) -> bool:
         """Run a mode if the controller accepts it, and return whether it does."""
         law, changes = self._law(name), {}
-        if isinstance(law, Task) and not law.translation.any() and not len(law.posture_deg):
-            changes[f'modes.{name}.translation'] = self._easy_step()
+        if way := law.unset.get('way'):
+            changes[f'modes.{name}.{way}'] = self._easy_step()
             self._controller.update(changes)
         forces = self._forces(law)
         if not forces and _is_pushed(law):
@@ -221,4 +220,5 @@ def _is_pushed(law: Any) -> bool:
 
 def _rank(law: Any) -> int:
     """Return when a mode comes: first, or where a push has moved the arm, or to halt it."""
-    return 2 if isinstance(law, Hold) else int(_is_guided(law))
+    halts = law.TRACKS and 'drift' in law.METRICS
+    return 2 if halts else int(_is_guided(law))

@@ -20,7 +20,7 @@ class Joint(Law):
 
     TRACKS: ClassVar[bool] = True
     FOLLOWS: ClassVar[str] = 'joints'
-    METRICS: ClassVar[tuple[str, ...]] = ('joint_error', 'joint_goal')
+    METRICS: ClassVar[tuple[str, ...]] = ('joint_error', 'joint_goal', 'command_difference')
 
     target_deg: FloatArray = parameter(
         None,
@@ -49,6 +49,11 @@ class Joint(Law):
     def target(self) -> FloatArray:
         """(nv,) the posture [rad or m]; late, because one that is not given takes some time."""
         return np.radians(self.target_deg) if len(self.target_deg) else self.arm.rest_posture
+
+    @property
+    def unset(self) -> dict[str, str]:
+        """The target, where it is not given."""
+        return {} if len(self.target_deg) else {'posture': 'target_deg'}
 
     def plan(self, start: Start) -> Plan:
         """Go to the target."""

@@ -90,6 +90,12 @@ class Task(Law):
                 raise ConfigurationError(str(error)) from error
 
     @property
+    def unset(self) -> dict[str, str]:
+        """The translation, where nothing would move."""
+        stands = not (self.translation.any() or len(self.posture_deg))
+        return {'way': 'translation'} if stands else {}
+
+    @property
     def following(self) -> Following:
         """The joints follow the path by these parameters."""
         return Following(
