@@ -8,7 +8,6 @@ from closed_loop import HOME, READY, ClosedLoop, model_of
 from test_control_compliance import TOOL
 
 from icir_control.app.promises.accuracy import (
-    GAIN,
     NOISE,
     PLANTS,
     delayed_errors,
@@ -22,6 +21,7 @@ from icir_control.simulation import Plant
 # `make demo` measures the same (`test_app_demo`, PROMISED).
 measured_in_the_demo = pytest.mark.long
 
+GAIN = 200.0  # 1/s, of the observer
 OFF_AXIS = Plant(payload_mass=1.0, payload_offset=[0.05, 0.0, 0.0])
 RESTING = {'mass': PLANTS['mass'], 'payload': Plant(payload_mass=1.0)}
 """Plants whose weight is learnt at rest."""

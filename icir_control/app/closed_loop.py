@@ -13,7 +13,6 @@ from icir_control.app.processes import BRIDGE, CONTROLLER
 from icir_control.app.robot import DEFAULT_ROBOT, RobotFiles
 from icir_control.control import Controller, ControllerConfig, replaced
 from icir_control.control.log import TickLog
-from icir_control.dynamics import Model, load_urdf
 from icir_control.nodes.bridge.config import BridgeConfig
 from icir_control.nodes.robot import LoadedRobot, with_targets
 from icir_control.parameter import flatten
@@ -227,12 +226,6 @@ def _shipped(robot: str, node: str) -> LoadedRobot:
 def _loaded(files: RobotFiles, node: str) -> LoadedRobot:
     """Return the arm as a node reads it."""
     return LoadedRobot.of(flatten(files.parameters(node)) | files.overrides, node)
-
-
-@cache
-def model_of(urdf: Path) -> Model:
-    """Return the model in a URDF, loaded once."""
-    return load_urdf(urdf)
 
 
 @cache

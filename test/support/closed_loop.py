@@ -1,13 +1,14 @@
 """The package's closed loop as tests like to write it: parameters are keywords."""
 
 from copy import deepcopy
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from icir_control.app import closed_loop
 from icir_control.app.closed_loop import HOME, READY, UPRIGHT
 from icir_control.control import replaced
-from icir_control.dynamics import Model
+from icir_control.dynamics import Model, load_urdf
 
 __all__ = [
     'HOME',
@@ -25,8 +26,9 @@ def urdf_of(robot: str = 'gen3_6dof') -> Path:
     return closed_loop.shipped(robot)[0]
 
 
+@cache
 def model_of(robot: str = 'gen3_6dof') -> Model:
-    return closed_loop.model_of(urdf_of(robot))
+    return load_urdf(urdf_of(robot))
 
 
 def parameters_of(robot: str = 'gen3_6dof') -> dict[str, Any]:

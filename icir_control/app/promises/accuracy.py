@@ -38,7 +38,6 @@ ALL_ERRORS: Final = Plant(
     payload_offset=np.array([0.05, 0.0, 0.0]),
 )
 
-GAIN: Final = 200.0  # 1/s
 NOISE: Final = 1e-2  # rad/s
 INTEGRAL: Final = 100.0 * KP  # 1/s^3
 HOME_7DOF: Final = np.radians([0.0, 15.0, 180.0, -130.0, 0.0, 55.0, 90.0])

@@ -80,7 +80,7 @@ class TargetMarker:
                 markers=[ball],
             )
         )
-        self._header, self._name = marker.header, marker.name
+        self._name = marker.name
         self._server.insert(marker, feedback_callback=self._take)
         self._server.applyChanges()
 
