@@ -15,9 +15,6 @@ from icir_control.nodes.process.stop_request import end_with_parent
 
 BRIDGE, CONTROLLER = 'mujoco_bridge', 'controller'
 
-WAITING, RECORDING = 'waiting for', 'recording to'
-"""How a recorder says that it has subscribed, and that the first state has come."""
-
 _TERMINATION_TIME = 1.5  # s that a process has to end by itself after SIGTERM
 _KILL_TIME = 0.5  # s that the end of a killed process takes
 _READ_TIME = 0.5  # s for the rest of an ended process's output

@@ -15,14 +15,13 @@ from icir_control.app.panel import PanelProcess, chosen_viewer
 from icir_control.app.processes import (
     BRIDGE,
     CONTROLLER,
-    RECORDING,
-    WAITING,
     Children,
     OutputHandler,
     ros_arguments,
 )
 from icir_control.app.robot import RobotFiles
 from icir_control.nodes.process.discovery import stay_on_this_machine
+from icir_control.nodes.process.recorder_line import RecorderLine
 from icir_control.nodes.process.stop_request import StopRequest
 
 if TYPE_CHECKING:
@@ -98,12 +97,12 @@ def simulate(
             bridge_arguments += ['--log-level', f'{BRIDGE}:=debug']
         controller_arguments = ros_arguments(CONTROLLER, robot, {})
         if composed:
-            wait_for_recorder(WAITING)
+            wait_for_recorder(RecorderLine.WAITING)
             children.start('composed', 'composed', [*bridge_arguments, *controller_arguments])
         else:
             children.start(BRIDGE, 'bridge', bridge_arguments)
             # Time stands still until the controller answers: no state is missed.
-            wait_for_recorder(RECORDING)
+            wait_for_recorder(RecorderLine.RECORDING)
             children.start(CONTROLLER, 'controller', controller_arguments)
         console = new_console()
         console.print(_headline(robot), markup=False, highlight=False)
@@ -120,7 +119,9 @@ def simulate(
 
 
 @contextmanager
-def _recorder(path: Path | None, print_line: OutputHandler) -> Iterator[Callable[[str], None]]:
+def _recorder(
+    path: Path | None, print_line: OutputHandler
+) -> Iterator[Callable[[RecorderLine], None]]:
     """Record to a file, if there is one, as long as the context lasts.
 
     Args:
@@ -128,25 +129,25 @@ def _recorder(path: Path | None, print_line: OutputHandler) -> Iterator[Callable
         print_line: Takes what the recorder says.
 
     Returns:
-        A function that waits until the recorder has said something, given by its first words.
+        A function that waits until the recorder has said something.
 
     Raises:
         ChildEndedError: The recorder cannot record; it has said why.
     """
     if path is None:
-        yield lambda words: None
+        yield lambda line: None
         return
-    said: list[str] = []
+    said: set[RecorderLine | None] = set()
 
     def handle_line(name: str, line: str) -> None:
         print_line(name, line)
-        said.append(line)
+        said.add(RecorderLine.of(line))
 
     with Children(handle_line, speaks_at_end=True) as children:
         children.start('recorder', str(path), [], recording.PACKAGE)
 
-        def wait_for(words: str) -> None:
-            while not any(line.startswith(words) for line in said):
+        def wait_for(line: RecorderLine) -> None:
+            while line not in said:
                 children.check()
                 time.sleep(_POLL_PERIOD)
 

@@ -23,8 +23,9 @@ from icir_control.app.processes import CONTROLLER
 from icir_control.app.robot import RobotFiles
 from icir_control.nodes.keyboard.keyboard import Keyboard
 from icir_control.nodes.process.run import init_ros
-from icir_control.nodes.transport.conversions import seconds_of, values_of
+from icir_control.nodes.transport.conversions import seconds_of
 from icir_control.nodes.transport.endpoints import SUBSCRIBED, Newest, has_native_parts
+from icir_control.nodes.transport.outcome import Outcome
 
 _LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 _AT_REST: Final = 1e-6  # rad/s or m/s
@@ -109,12 +110,11 @@ class SimStatus:
     def _motion(self, status: DiagnosticStatus | None, joints: JointState) -> str:
         """Return what the arm is told to do."""
         now = time.monotonic()
-        values = values_of(status) if status else {}
-        if self._topics['motion_status'].is_new:
-            is_refused = values.get('outcome') == 'refused'
-            self._refused_until = now + _REFUSAL_SHOWN if is_refused else 0.0
-        if now < self._refused_until:
-            return f'{values["request"]} was refused'
+        if status is not None and self._topics['motion_status'].is_new:
+            outcome = Outcome.of(status)
+            self._refused_until = now + _REFUSAL_SHOWN if outcome.kind == Outcome.REFUSED else 0.0
+        if status is not None and now < self._refused_until:
+            return f'{Outcome.of(status).request} was refused'
         moves = np.abs(joints.velocity).max(initial=0.0) > _AT_REST
         return 'moving' if moves else 'arrived'
 

@@ -6,14 +6,13 @@ from icir_control.control.controller import Controller
 from icir_control.control.law import Law, Plan, Start, Tick, compiled
 from icir_control.control.laws import LAWS
 from icir_control.control.readout import TERMS, pose_error
-from icir_control.control.switching import TRAJECTORY, Event
+from icir_control.control.switching import Event
 from icir_control.control.waypoints import Waypoints
 from icir_control.parameter import parameter, replaced
 
 __all__ = [
     'LAWS',
     'TERMS',
-    'TRAJECTORY',
     'Arm',
     'Controller',
     'ControllerConfig',

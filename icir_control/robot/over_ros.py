@@ -22,7 +22,7 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from icir_control.app.measurement import Array, TimeSeries
 from icir_control.app.processes import BRIDGE, CONTROLLER, Children
-from icir_control.control import TRAJECTORY, Arm, Law, Waypoints
+from icir_control.control import Arm, Law, Waypoints
 from icir_control.errors import ConfigurationError, RefusedError
 from icir_control.nodes.process.discovery import stay_on_this_machine
 from icir_control.nodes.process.run import init_ros
@@ -32,11 +32,11 @@ from icir_control.nodes.transport.conversions import (
     placement_of,
     pose_of,
     seconds_of,
-    values_of,
     wrench_of,
 )
 from icir_control.nodes.transport.endpoints import JointStateSubscription
 from icir_control.nodes.transport.messages import FIELDS
+from icir_control.nodes.transport.outcome import POSE, TRAJECTORY, Outcome, Request
 from icir_control.robot.log import Log
 from icir_control.robot.session import MotionError
 from icir_control.simulation import World
@@ -79,13 +79,13 @@ class OverRos:
         self._states: JointStateSubscription | None = None
         self._rows: list[tuple[int, Array, Array, Array]] = []
         self._reference: PoseStamped | None = None
-        self._outcomes: list[dict[str, str]] = []
-        self._newest_outcomes: list[dict[str, str]] = []
+        self._outcomes: list[Outcome] = []
+        self._newest_outcomes: list[Outcome] = []
         self._spans: list[tuple[float, str]] = []
         self._pushes: list[WrenchStamped] = []
         self._controller = NodeClient(node, CONTROLLER, _ANSWER_TIMEOUT)
         self._bridge = NodeClient(node, BRIDGE, _ANSWER_TIMEOUT)
-        self._request = ''
+        self._request = Request()
         self._arrived = 0.0  # when the last motion had, at the latest [s]
         self._is_open = True
         self._thread = threading.Thread(target=self._take, daemon=True)
@@ -171,8 +171,7 @@ class OverRos:
         self._spans.append((self.time if self._rows else 0.0, message.data))
 
     def _take_status(self, message: DiagnosticStatus) -> None:
-        values = values_of(message)
-        self._newest_outcomes.append({**values, 'words': message.message})
+        self._newest_outcomes.append(Outcome.of(message))
 
     # --- State
 
@@ -227,19 +226,19 @@ class OverRos:
 
     def select(self, mode: str) -> None:
         """Switch to a configured mode."""
-        self._begin(f'mode {mode}')
+        self._begin(Request(mode=mode))
         answer = self._answer(self._controller.call, Trigger, f'modes/{mode}')
         if not answer.success:
             # The service says why in words alone; the topic, in a moment, as data.
             with suppress(ConfigurationError):
-                self._wait(lambda: self._outcome('refused'), _ANSWER_TIMEOUT, '')
+                self._wait(lambda: self._outcome(Outcome.REFUSED), _ANSWER_TIMEOUT, '')
             self._raise_refusal()
             raise RefusedError(answer.message)
 
     def set_target_pose(self, T_base_tool: SE3) -> None:
         """Send the running mode to a pose."""
         message = PoseStamped(pose=pose_of(T_base_tool.translation, T_base_tool.quaternion))
-        self._publish('target_pose', 'target pose', message)
+        self._publish('target_pose', POSE, message)
 
     def follow(self, waypoints: Waypoints) -> None:
         """Go through waypoints."""
@@ -288,12 +287,14 @@ class OverRos:
     def finish(self, timeout: float) -> None:
         """Wait until the motion of the last request has arrived."""
         end = self.time + timeout
-        self._wait_moving(lambda: bool(self._outcome('arrived', 'aborted')) or self.time > end)
-        found = self._outcome('arrived', 'aborted')
+        self._wait_moving(
+            lambda: bool(self._outcome(Outcome.ARRIVED, Outcome.ABORTED)) or self.time > end
+        )
+        found = self._outcome(Outcome.ARRIVED, Outcome.ABORTED)
         if found is None:
             raise MotionError(self._request, f'it takes longer than {timeout:g} s')
-        if found['outcome'] == 'aborted':
-            raise MotionError(self._request, found['words'])
+        if found.kind == Outcome.ABORTED:
+            raise MotionError(self._request, found.words)
         self._arrived = self.time
 
     def run(self, seconds: float) -> None:
@@ -328,18 +329,18 @@ class OverRos:
 
     # --- Inside
 
-    def _begin(self, request: str) -> None:
+    def _begin(self, request: Request) -> None:
         self._outcomes.clear()
         self._request = request
 
-    def _publish(self, topic: str, request: str, message: Any) -> None:
+    def _publish(self, topic: str, request: Request, message: Any) -> None:
         """Publish a request and wait until it is decided."""
         publisher, wait = self._publishers[topic], self._wait
         wait(publisher.get_subscription_count, _ANSWER_TIMEOUT, f'nobody takes a {request}')
         self._begin(request)
         publisher.publish(message)
         wait(
-            lambda: self._outcome('accepted', 'refused'),
+            lambda: self._outcome(Outcome.ACCEPTED, Outcome.REFUSED),
             _ANSWER_TIMEOUT,
             f'the {request} is not answered',
         )
@@ -347,17 +348,18 @@ class OverRos:
 
     def _raise_refusal(self) -> None:
         """Raise what the controller would have raised here, if it has refused the request."""
-        found = self._outcome('refused')
+        found = self._outcome(Outcome.REFUSED)
         if found is None:
             return
-        numbers = {key: float(found[key]) for key in ('value', 'lower', 'upper') if key in found}
-        reason, joint = found.get('reason', 'refused'), found.get('joint', '')
-        raise RefusedError(found['words'], reason=reason, joint=joint, **numbers)
+        data = found.data
+        numbers = {key: float(data[key]) for key in ('value', 'lower', 'upper') if key in data}
+        reason, joint = data.get('reason', 'refused'), data.get('joint', '')
+        raise RefusedError(found.words, reason=reason, joint=joint, **numbers)
 
-    def _outcome(self, *kinds: str) -> dict[str, str] | None:
+    def _outcome(self, *kinds: str) -> Outcome | None:
         """Return the first outcome of some kinds that the newest request has had, if any."""
-        own = (one for one in self._outcomes[:] if one.get('request') == self._request)
-        return next((one for one in own if one.get('outcome') in kinds), None)
+        own = (one for one in self._outcomes[:] if one.request == self._request)
+        return next((one for one in own if one.kind in kinds), None)
 
     def _answer(self, ask: Callable[..., Any], *args: Any) -> Any:
         """Return what another node answers to a question of a `NodeClient`.

@@ -22,9 +22,9 @@ class MotionError(IcirError):
         motion: What was asked for, in words.
     """
 
-    def __init__(self, motion: str, why: str) -> None:
+    def __init__(self, motion: object, why: str) -> None:
         """State which motion, and why."""
-        self.motion = motion
+        self.motion = str(motion)
         super().__init__(f'{motion} did not arrive: {why}')
 
 

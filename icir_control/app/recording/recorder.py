@@ -24,7 +24,7 @@ from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String, UInt8MultiArray
 
-from icir_control.app.processes import BRIDGE, CONTROLLER, RECORDING, WAITING
+from icir_control.app.processes import BRIDGE, CONTROLLER
 from icir_control.app.recording.mcap_writer import ChannelMessage
 from icir_control.app.recording.topics import (
     COMMANDS,
@@ -37,6 +37,7 @@ from icir_control.app.recording.topics import (
 )
 from icir_control.app.recording.writer import RecordingFile, encoded
 from icir_control.errors import ConfigurationError, InvalidValueError
+from icir_control.nodes.process.recorder_line import RecorderLine
 from icir_control.nodes.process.run import gc_off, init_ros, schedule_as_batch
 from icir_control.nodes.process.stop_request import StopRequest
 from icir_control.nodes.transport.batches import BATCHES, QUEUE, read_batch
@@ -370,10 +371,11 @@ def record(path: Path, print_line: Callable[[str], object]) -> bool:
             node = rclpy.create_node('recorder')
             recorder = Recorder(node, path)
             stop.defer()
-            print_line(f'{WAITING} {STATES} ...')
+            print_line(f'{RecorderLine.WAITING} {STATES} ...')
             os.nice(_NICENESS)  # of this thread: what those of the middleware lose, nobody has
             with gc_off():
-                recorder.run(lambda: not stop, lambda: print_line(f'{RECORDING} {path}'))
+                begun = f'{RecorderLine.RECORDING} {path}'
+                recorder.run(lambda: not stop, lambda: print_line(begun))
             node.destroy_node()
         finally:
             rclpy.try_shutdown()

@@ -23,14 +23,15 @@ from icir_control.app.processes import BRIDGE, CONTROLLER
 from icir_control.app.recording.reader import Recording, RecordingError, stamp_ns_of
 from icir_control.app.recording.topics import COMMANDS, MOTION_STATUS, PARAMETERS, STATES
 from icir_control.collision import load_collision_shapes
-from icir_control.control import TRAJECTORY, Controller, ControllerConfig
+from icir_control.control import Controller, ControllerConfig
 from icir_control.dynamics import KinematicTree, load_urdf
 from icir_control.nodes.bridge.config import BridgeConfig
 from icir_control.nodes.controller.interface import INTERFACE, TOLD
 from icir_control.nodes.controller.requests import waypoints_of
 from icir_control.nodes.robot import ROBOT, RobotParameters
-from icir_control.nodes.transport.conversions import stamp_words, values_of
+from icir_control.nodes.transport.conversions import stamp_words
 from icir_control.nodes.transport.messages import NANOSECONDS
+from icir_control.nodes.transport.outcome import JOINTS, TRAJECTORY, Outcome
 from icir_control.parameter import replaced
 from icir_control.spatial import SE3
 
@@ -171,9 +172,9 @@ class Rerun:
         found: list[Request] = []
         for message in self._recording.messages.get(MOTION_STATUS, ()):
             status = deserialize_message(message.raw, DiagnosticStatus)
-            values = values_of(status)
-            if values.get('outcome') == 'accepted':
-                found.append((message.sent_ns, self._action(values, message.sent_ns)))
+            outcome = Outcome.of(status)
+            if outcome.kind == Outcome.ACCEPTED:
+                found.append((message.sent_ns, self._action(outcome, message.sent_ns)))
         for message in self._recording.messages.get(PARAMETERS, ()):
             event = deserialize_message(message.raw, ParameterEvent)
             changes = self._recording.values_of(event.changed_parameters)
@@ -181,31 +182,31 @@ class Rerun:
                 found.append((message.sent_ns, partial(self._controller.update, changes)))
         return deque(sorted(found, key=lambda one: one[0]))
 
-    def _action(self, accepted: dict[str, str], sent_ns: int) -> Callable[[], object]:
+    def _action(self, accepted: Outcome, sent_ns: int) -> Callable[[], object]:
         """Return what a request asked of the controller.
 
         Args:
             accepted: What the controller said of it.
             sent_ns: When it said so [ns].
         """
-        controller, request = self._controller, accepted['request']
-        if request.startswith('mode '):
-            return lambda: controller.select(request.removeprefix('mode '))
+        controller, request = self._controller, accepted.request
+        if request.mode is not None:
+            return partial(controller.select, request.mode)
         if request == TRAJECTORY:
             waypoints = waypoints_of(self._trajectory(accepted, sent_ns))
             return lambda: controller.follow(waypoints)
-        goal = np.array([float(word) for word in accepted.get('goal', '').split()])
-        if request == 'target joints':
+        goal = np.array([float(word) for word in accepted.data.get('goal', '').split()])
+        if request == JOINTS:
             return lambda: controller.set_target_joints(goal)
         pose = SE3.from_quaternion(goal[3:], goal[:3])
         return lambda: controller.set_target_pose(pose)
 
-    def _trajectory(self, accepted: dict[str, str], sent_ns: int) -> JointTrajectory:
+    def _trajectory(self, accepted: Outcome, sent_ns: int) -> JointTrajectory:
         """Return the newest message of a trajectory with the stamp of the accepted one."""
         for message in reversed(self._recording.messages.get(_TRAJECTORIES, ())):
             if message.sent_ns < sent_ns:
                 trajectory = deserialize_message(message.raw, JointTrajectory)
-                if stamp_words(trajectory.header.stamp) == accepted['stamp']:
+                if stamp_words(trajectory.header.stamp) == accepted.stamp:
                     return trajectory
         raise RecordingError(self._recording.path, f'has no message of an accepted {TRAJECTORY}')
 

@@ -90,9 +90,9 @@ class SimulationServices:
         return response
 
     async def _step(self, _: Any, response: Any) -> Any:
+        hint = '' if self._loop.hold.is_paused else '; call ~/pause with true first'
         reason = await self.take_steps(1)
         response.success = not reason
-        hint = '; call ~/pause with true first' if reason == 'not paused' else ''
         response.message = f'{reason}{hint}' if reason else f'one control period, {self._time}'
         return response
 

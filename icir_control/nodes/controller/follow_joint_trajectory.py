@@ -18,7 +18,7 @@ from rclpy.task import Future
 from rclpy.time import Time
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
-from icir_control.control import TRAJECTORY, Controller, Waypoints
+from icir_control.control import Controller, Waypoints
 from icir_control.errors import RefusedError
 from icir_control.nodes.controller.motion_status import (
     Goal,
@@ -26,6 +26,7 @@ from icir_control.nodes.controller.motion_status import (
     error_code_of,
 )
 from icir_control.nodes.transport.conversions import nanoseconds_of, stamp_words
+from icir_control.nodes.transport.outcome import TRAJECTORY, Outcome
 from icir_control.parameter import FloatArray
 
 FEEDBACK_PERIOD = 0.05
@@ -147,7 +148,7 @@ class _ActionGoal(Goal):
 
     def ended(self, outcome: str, words: str) -> None:
         """Let the result be sent."""
-        arrived = outcome == 'arrived'
+        arrived = outcome == Outcome.ARRIVED
         self.finish(_Result.SUCCESSFUL if arrived else self._code, words)
 
     def cancel(self) -> None:
@@ -228,7 +229,8 @@ class FollowJointTrajectoryServer:
             goal.read()
             self._controller.follow(self._waypoints_of(trajectory))
 
-        error = self._status.serve(TRAJECTORY, stamp_words(trajectory.header.stamp), follow, goal)
+        stamp = stamp_words(trajectory.header.stamp)
+        error = self._status.serve(TRAJECTORY, stamp, follow, goal)
         if error is not None:
             goal.finish(error_code_of(error), str(error))
         self._goals.append(goal)

@@ -1,16 +1,16 @@
 """What becomes of each request for a motion: decided, followed to its end, and published."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from diagnostic_msgs.msg import DiagnosticStatus
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile
 
-from icir_control.control import TRAJECTORY, Controller
+from icir_control.control import Controller
 from icir_control.errors import BrakedError, IcirError
-from icir_control.nodes.transport.conversions import key_values
+from icir_control.nodes.transport.outcome import TRAJECTORY, Outcome, Request
 
 OUTCOMES = QoSProfile(depth=20, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 """Deep enough that an outcome reaches a slow subscriber before newer ones take its place."""
@@ -39,13 +39,13 @@ class Motion:
     """A request that was accepted.
 
     Attributes:
-        request: In words.
+        request: The request.
         stamp: Of the request, if it has one: its sender recognises the answer by it.
         mode: The mode that runs it.
         goal: What is asked of it; None where it ends with its reference.
     """
 
-    request: str
+    request: Request
     stamp: str
     mode: str
     goal: Goal | None
@@ -76,7 +76,7 @@ class MotionStatus:
 
     def serve(
         self,
-        request: str,
+        request: Request,
         stamp: str,
         act: Callable[[], Iterable[float] | None],
         goal: Goal | None = None,
@@ -84,7 +84,7 @@ class MotionStatus:
         """Decide a request and report its outcome.
 
         Args:
-            request: What is requested, in words.
+            request: What is requested.
             stamp: That of the request, if it has one.
             act: Does it, and returns the numbers of a target; an `IcirError` refuses it.
             goal: What is asked of the motion.
@@ -100,14 +100,15 @@ class MotionStatus:
             data = {name: value for name, value in vars(error).items() if value is not None}
             if request == TRAJECTORY:
                 data['error_code'] = error_code_of(error)
-            self._report(request, stamp, 'refused', str(error), data)
+            self._report(Outcome(request, stamp, Outcome.REFUSED, str(error), data))
             return error
-        log.info(request)
-        self.end('aborted', f'replaced by {request}')
+        log.info(str(request))
+        self.end(Outcome.ABORTED, f'replaced by {request}')
         self.motion = Motion(request, stamp, self._controller.mode, goal)
         self._check_ns = 0
         data = {} if target is None else {'goal': ' '.join(repr(float(one)) for one in target)}
-        self._report(request, stamp, 'accepted', 'accepted', data)
+        accepted = Outcome.ACCEPTED
+        self._report(Outcome(request, stamp, accepted, accepted, data))
         self._done()
         return None
 
@@ -127,10 +128,10 @@ class MotionStatus:
         if motion is None:
             return
         if restarted:
-            self.end('aborted', 'the controller has started anew')
+            self.end(Outcome.ABORTED, 'the controller has started anew')
             return
         if controller.mode != motion.mode:
-            self.end('aborted', f'mode {controller.mode or "(none)"} runs instead')
+            self.end(Outcome.ABORTED, f'mode {controller.mode or "(none)"} runs instead')
             return
         at_end = False
         if stamp_ns >= self._check_ns:
@@ -140,17 +141,17 @@ class MotionStatus:
         if motion.goal is not None and (words := motion.goal.violation(stamp_ns, at_end=at_end)):
             self.stop(words)
         elif at_end and (motion.goal is None or motion.goal.is_reached()):
-            self.end('arrived', 'arrived')
+            self.end(Outcome.ARRIVED, Outcome.ARRIVED)
 
     def _end_braked(self, error: BrakedError) -> None:
         """Report that the watchdog has ended a mode, and with it what is under way."""
         if self.motion is None:
-            self.motion = Motion(f'mode {error.mode}', '', error.mode, None)
-        self.end('aborted', str(error), vars(error))
+            self.motion = Motion(Request(mode=error.mode), '', error.mode, None)
+        self.end(Outcome.ABORTED, str(error), vars(error))
 
     def stop(self, words: str) -> None:
         """Abort the trajectory that is under way, and bring the arm to rest."""
-        self.end('aborted', words)
+        self.end(Outcome.ABORTED, words)
         self._controller.follow(None)
 
     def end(self, outcome: str, words: str, data: dict[str, Any] | None = None) -> None:
@@ -166,31 +167,13 @@ class MotionStatus:
             return
         if motion.request == TRAJECTORY:
             self._node.get_logger().info(f'{motion.request} {outcome}: {words}')
-        self._report(motion.request, motion.stamp, outcome, words, data)
+        self._report(Outcome(motion.request, motion.stamp, outcome, words, data or {}))
         if motion.goal is not None:
             motion.goal.ended(outcome, words)
 
-    def _report(
-        self,
-        request: str,
-        stamp: str,
-        outcome: str,
-        words: str,
-        data: dict[str, Any] | None = None,
-    ) -> None:
-        values = {
-            'request': request,
-            'stamp': stamp,
-            'outcome': outcome,
-            **(data or {}),
-            'mode': self._controller.mode,
-        }
-        is_good = outcome in ('accepted', 'arrived')
-        status = DiagnosticStatus(level=DiagnosticStatus.OK if is_good else DiagnosticStatus.WARN)
-        status.name = f'{self._node.get_fully_qualified_name()}: motion'
-        status.message = words
-        status.values = key_values(values)
-        self._publisher.publish(status)
+    def _report(self, outcome: Outcome) -> None:
+        told = replace(outcome, data={**outcome.data, 'mode': self._controller.mode})
+        self._publisher.publish(told.status(f'{self._node.get_fully_qualified_name()}: motion'))
 
 
 def error_code_of(error: IcirError) -> int:

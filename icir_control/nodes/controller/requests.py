@@ -14,7 +14,7 @@ from std_msgs.msg import String
 from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory
 
-from icir_control.control import TRAJECTORY, Controller, Waypoints
+from icir_control.control import Controller, Waypoints
 from icir_control.errors import IcirError, InvalidValueError, RefusedError
 from icir_control.nodes.controller.interface import RobotClock
 from icir_control.nodes.controller.motion_status import MotionStatus
@@ -26,6 +26,7 @@ from icir_control.nodes.transport.conversions import (
     wrench_numbers,
 )
 from icir_control.nodes.transport.messages import read_joint_state
+from icir_control.nodes.transport.outcome import JOINTS, POSE, TRAJECTORY, Request
 from icir_control.spatial import SE3, Force
 
 _FIELDS = ('positions', 'velocities', 'accelerations', 'effort')
@@ -81,7 +82,7 @@ class Requests:
         return response
 
     def _select(self, name: str) -> IcirError | None:
-        return self._status.serve(f'mode {name}', '', lambda: self._controller.select(name))
+        return self._status.serve(Request(mode=name), '', lambda: self._controller.select(name))
 
     def _take_mode(self, message: String) -> None:
         self._select(message.data)
@@ -89,7 +90,7 @@ class Requests:
     def take_pose(self, message: PoseStamped) -> None:
         """Make a pose of the tool the target; refused where it is not valid."""
         self._status.serve(
-            'target pose',
+            POSE,
             stamp_words(message.header.stamp),
             lambda: self._set_pose(message),
         )
@@ -108,7 +109,7 @@ class Requests:
         return replace(waypoints, start_time=waypoints.start_time - 1e-9 * self._clock.start_ns)
 
     def _take_joints(self, raw: bytes) -> None:
-        self._status.serve('target joints', '', lambda: self._set_joints(raw))
+        self._status.serve(JOINTS, '', lambda: self._set_joints(raw))
 
     def _set_pose(self, message: PoseStamped) -> NDArray[np.float64]:
         self._controller.set_target_pose(self._pose_of(message))

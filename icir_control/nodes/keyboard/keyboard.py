@@ -27,7 +27,7 @@ from icir_control.nodes.keyboard.terminal import Terminal
 from icir_control.nodes.process.run import join_graph
 from icir_control.nodes.process.stop_request import StopRequest
 from icir_control.nodes.transport.client import spin_ready
-from icir_control.nodes.transport.conversions import values_of
+from icir_control.nodes.transport.outcome import JOINTS, Outcome
 
 _KEY_PERIOD = 0.02  # s, longest time that an answer waits to be printed
 _CALLBACKS = 6  # between two reads of keys; poses arrive at most twice in that time
@@ -164,14 +164,12 @@ class Keyboard:
 
     def _show_outcome(self, status: DiagnosticStatus) -> None:
         """Print why a step of ours is refused."""
-        values = values_of(status)
-        of_tool = values.get('stamp') in self._steps
-        if values.get('outcome') != 'refused' or not (
-            of_tool or values.get('request') == 'target joints'
-        ):
+        outcome = Outcome.of(status)
+        of_tool = outcome.stamp in self._steps
+        if outcome.kind != Outcome.REFUSED or not (of_tool or outcome.request == JOINTS):
             return
         if self._shows_refusals:
-            self._print(f'the step is refused: {status.message}')
+            self._print(f'the step is refused: {outcome.words}')
         if of_tool:
             self._print('single joints may still move: select one by 1 to 9, move it by . and ,')
 

@@ -17,13 +17,13 @@ from std_srvs.srv import SetBool, Trigger
 
 from icir_control.nodes.panel.parameters import Later, ParameterInput, when_changed
 from icir_control.nodes.panel.remote import RemoteNode
+from icir_control.nodes.process.recorder_line import RecorderLine
 from icir_control.nodes.process.stop_request import end_with_parent
 from icir_control.nodes.transport.client import NoAnswerError
-from icir_control.nodes.transport.conversions import values_of
+from icir_control.nodes.transport.outcome import Outcome
 
 _RUNNING = 'green'
 _RECORDER = 'icir_control.app.recording'
-_BEGIN = ('waiting for', 'recording to')  # what a recorder says before it ends
 _LONGEST = 10.0  # s until a recorder that was asked to end has ended
 _MARKUP = re.compile(r'([\\`*_{}\[\]<>#|~])')
 
@@ -77,10 +77,12 @@ class Recording:
         has_ended = self._process.poll() is not None
         self._said += _output_of(self._process).read() or b''
         lines = self._said.decode(errors='replace').splitlines()
+        said = [RecorderLine.of(line) for line in lines]
         if has_ended:
             self._process = None
-            self.sentence = '; '.join(line for line in lines if not line.startswith(_BEGIN))
-        elif any(line.startswith(_BEGIN[-1]) for line in lines):
+            pairs = zip(lines, said, strict=True)
+            self.sentence = '; '.join(line for line, what in pairs if what is None)
+        elif RecorderLine.RECORDING in said:
             size = self._path.stat().st_size * 1e-6 if self._path.exists() else 0.0
             self.sentence = f'recording {self._path}, {size:.1f} MB'
         else:
@@ -162,10 +164,9 @@ class ControlsTab:
 
     def take_outcome(self, status: DiagnosticStatus) -> None:
         """Show what has become of a request."""
-        values = values_of(status)
-        request, outcome = values.get('request', ''), values.get('outcome', '')
-        reason = f': {status.message}' if outcome in ('refused', 'aborted') else ''
-        self.say(f'{request} {outcome}{reason}')
+        outcome = Outcome.of(status)
+        reason = f': {outcome.words}' if outcome.kind in (Outcome.REFUSED, Outcome.ABORTED) else ''
+        self.say(f'{outcome.request} {outcome.kind}{reason}')
 
     def update(self, mode: str, factor: float) -> None:
         """Show the present state.
