@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 from rcl_interfaces.msg import ParameterEvent
+from rcl_interfaces.srv import GetParameters, ListParameters
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
@@ -103,6 +104,10 @@ class Recorder:
         self._unread = {CONTROLLER, BRIDGE}
         for name in (CONTROLLER, BRIDGE):
             client = NodeClient(node, name)
+            # Before the controller starts: with endpoints that are made while it joins, the
+            # middleware may miss all of it.
+            client.find(ListParameters, 'list_parameters')
+            client.find(GetParameters, 'get_parameters')
             client.start(self._read_parameters, client)
 
     @property
