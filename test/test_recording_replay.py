@@ -175,6 +175,17 @@ def test_a_session_simulated_again_is_the_same_to_the_last_bit(
     if seconds < 10.0:  # each wrong guess begins anew
         # A recorder that found the controller late has no commands to tell by when requests came.
         recording.messages['joint_commands'] = ()
+        # Two trajectories within the time in which the first is planned; both say "at once".
+        trajectories = recording.messages['controller/joint_trajectory']
+        raws = [*(one.raw for one in trajectories[1:]), trajectories[0].raw]
+        later = [
+            one._replace(raw=raw, sent_ns=one.sent_ns + 1)
+            for one, raw in zip(trajectories, raws, strict=True)
+        ]
+        assert len(set(raws)) == len(raws) > 1
+        recording.messages['controller/joint_trajectory'] = [
+            one for pair in zip(trajectories, later, strict=True) for one in pair
+        ]
         assert Rerun(recording).run() is None
     # It is no comparison of a file with itself: one bit of one state is found.
     row = len(recording.states) // 2

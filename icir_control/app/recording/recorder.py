@@ -104,8 +104,8 @@ class Recorder:
         self._unread = {CONTROLLER, BRIDGE}
         for name in (CONTROLLER, BRIDGE):
             client = NodeClient(node, name)
-            # Before the controller starts: with endpoints that are made while it joins, the
-            # middleware may miss all of it.
+            # Before the controller starts: with these made while it joined, one recording of four
+            # missed all that it published.
             client.find(ListParameters, 'list_parameters')
             client.find(GetParameters, 'get_parameters')
             client.start(self._read_parameters, client)

@@ -29,7 +29,6 @@ from icir_control.nodes.bridge.config import BridgeConfig
 from icir_control.nodes.controller.interface import INTERFACE, TOLD
 from icir_control.nodes.controller.requests import waypoints_of
 from icir_control.nodes.robot import ROBOT, RobotParameters
-from icir_control.nodes.transport.conversions import stamp_words
 from icir_control.nodes.transport.messages import NANOSECONDS
 from icir_control.nodes.transport.outcome import JOINTS, TRAJECTORY, Outcome
 from icir_control.parameter import replaced
@@ -174,7 +173,7 @@ class Rerun:
             status = deserialize_message(message.raw, DiagnosticStatus)
             outcome = Outcome.of(status)
             if outcome.kind == Outcome.ACCEPTED:
-                found.append((message.sent_ns, self._action(outcome, message.sent_ns)))
+                found.append((message.sent_ns, self._action(outcome)))
         for message in self._recording.messages.get(PARAMETERS, ()):
             event = deserialize_message(message.raw, ParameterEvent)
             changes = self._recording.values_of(event.changed_parameters)
@@ -182,18 +181,17 @@ class Rerun:
                 found.append((message.sent_ns, partial(self._controller.update, changes)))
         return deque(sorted(found, key=lambda one: one[0]))
 
-    def _action(self, accepted: Outcome, sent_ns: int) -> Callable[[], object]:
+    def _action(self, accepted: Outcome) -> Callable[[], object]:
         """Return what a request asked of the controller.
 
         Args:
             accepted: What the controller said of it.
-            sent_ns: When it said so [ns].
         """
         controller, request = self._controller, accepted.request
         if request.mode is not None:
             return partial(controller.select, request.mode)
         if request == TRAJECTORY:
-            waypoints = waypoints_of(self._trajectory(accepted, sent_ns))
+            waypoints = waypoints_of(self._trajectory(accepted))
             return lambda: controller.follow(waypoints)
         goal = np.array([float(word) for word in accepted.data.get('goal', '').split()])
         if request == JOINTS:
@@ -201,13 +199,16 @@ class Rerun:
         pose = SE3.from_quaternion(goal[3:], goal[:3])
         return lambda: controller.set_target_pose(pose)
 
-    def _trajectory(self, accepted: Outcome, sent_ns: int) -> JointTrajectory:
-        """Return the newest message of a trajectory with the stamp of the accepted one."""
-        for message in reversed(self._recording.messages.get(_TRAJECTORIES, ())):
-            if message.sent_ns < sent_ns:
-                trajectory = deserialize_message(message.raw, JointTrajectory)
-                if stamp_words(trajectory.header.stamp) == accepted.stamp:
-                    return trajectory
+    def _trajectory(self, accepted: Outcome) -> JointTrajectory:
+        """Return the trajectory that was accepted, by when its sender published it.
+
+        Raises:
+            RecordingError: It is not recorded, as that of an action is not.
+        """
+        sent = accepted.data.get('sent')
+        for message in self._recording.messages.get(_TRAJECTORIES, ()):
+            if str(message.sent_ns) == sent:
+                return deserialize_message(message.raw, JointTrajectory)
         raise RecordingError(self._recording.path, f'has no message of an accepted {TRAJECTORY}')
 
 

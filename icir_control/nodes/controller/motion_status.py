@@ -80,6 +80,7 @@ class MotionStatus:
         stamp: str,
         act: Callable[[], Iterable[float] | None],
         goal: Goal | None = None,
+        sent_ns: int | None = None,
     ) -> IcirError | None:
         """Decide a request and report its outcome.
 
@@ -88,6 +89,8 @@ class MotionStatus:
             stamp: That of the request, if it has one.
             act: Does it, and returns the numbers of a target; an `IcirError` refuses it.
             goal: What is asked of the motion.
+            sent_ns: When its sender published it, by which its message is told from others with
+                the same stamp [ns].
 
         Returns:
             Why it is refused; None where it is accepted.
@@ -106,7 +109,9 @@ class MotionStatus:
         self.end(Outcome.ABORTED, f'replaced by {request}')
         self.motion = Motion(request, stamp, self._controller.mode, goal)
         self._check_ns = 0
-        data = {} if target is None else {'goal': ' '.join(repr(float(one)) for one in target)}
+        data: dict[str, Any] = {} if sent_ns is None else {'sent': sent_ns}
+        if target is not None:
+            data['goal'] = ' '.join(repr(float(one)) for one in target)
         accepted = Outcome.ACCEPTED
         self._report(Outcome(request, stamp, accepted, accepted, data))
         self._done()

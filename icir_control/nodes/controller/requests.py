@@ -9,6 +9,7 @@ import numpy as np
 from geometry_msgs.msg import PoseStamped, WrenchStamped
 from numpy.typing import NDArray
 from rclpy.node import Node
+from rclpy.subscription import MessageInfo
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
@@ -95,11 +96,12 @@ class Requests:
             lambda: self._set_pose(message),
         )
 
-    def _take_trajectory(self, message: JointTrajectory) -> None:
+    def _take_trajectory(self, message: JointTrajectory, info: MessageInfo) -> None:
         self._status.serve(
             TRAJECTORY,
             stamp_words(message.header.stamp),
             lambda: self._controller.follow(self._waypoints_of(message)),
+            sent_ns=info['source_timestamp'],
         )
 
     def _waypoints_of(self, message: JointTrajectory) -> Waypoints | None:
