@@ -100,10 +100,10 @@ class MotionStatus:
             target = act()
         except IcirError as error:
             log.warning(f'{request} refused: {error}')
-            data = {name: value for name, value in vars(error).items() if value is not None}
+            why = {name: value for name, value in vars(error).items() if value is not None}
             if request == TRAJECTORY:
-                data['error_code'] = error_code_of(error)
-            self._report(Outcome(request, stamp, Outcome.REFUSED, str(error), data))
+                why['error_code'] = error_code_of(error)
+            self._report(Outcome(request, stamp, Outcome.REFUSED, str(error), why))
             return error
         log.info(str(request))
         self.end(Outcome.ABORTED, f'replaced by {request}')
