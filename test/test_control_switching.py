@@ -236,3 +236,16 @@ def test_gains_change_between_ticks(loop):
     loop.run(1)
     np.testing.assert_allclose(loop.controller.torque, held, atol=1e-6)
     loop.controller.update({'joint_gains.kp': [40000.0] * 6, 'joint_gains.kd': []})
+
+
+def test_the_drag_at_a_velocity_limit_ends_with_its_law():
+    """Else it would act at once when a law that yields follows one that tracks."""
+    loop = ClosedLoop(start=HOME)
+    loop.restart(HOME, 1.1 * loop.model.velocity_limit * np.eye(6)[0])
+    loop.controller.select('hold')
+    before = loop.run(200)
+    loop.controller.select('gravity')
+    after = loop.run(5)
+    torque = np.vstack([before['torque_unsaturated'][-1:], after['torque_unsaturated']])
+    assert abs(after['velocity'][0, 0]) > 0.3
+    assert (np.abs(np.diff(torque, axis=0)) < STEP_SHARE * LIMIT).all()

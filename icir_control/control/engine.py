@@ -269,6 +269,9 @@ class Engine:
             find_weight(memory, there.tick, there.data.g)
         memory.tracks, self._yields = tracks, not tracks
         memory.repels = self._repels = False
+        if tracks:
+            # A law that tracks has no drag; what was left would act when one that yields follows.
+            memory.drag = 0.0
         self.workspace.install_path(plan.path)
         self.workspace.forget_contact()
         self._segments = deque(plan.then)
