@@ -49,6 +49,7 @@ LONG = (
     'test_recording_film',
     'test_recording_replay',
     'test_recording',
+    'test_recording_start',
     'test_app_sim',
     'test_bridge_any_source',
 )

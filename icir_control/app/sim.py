@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 
 _POLL_PERIOD = 0.1  # s between two checks of the children, where there is no keyboard
 
+_RecorderWait = Callable[[RecorderLine, Callable[[], bool]], bool]
+"""Waits until the recorder has said something, or `is_wanted` is False; tells whether it has."""
+
 
 def simulate(
     robot: RobotFiles,
@@ -51,10 +54,11 @@ def simulate(
         free_run: Whether the simulation runs on although no command answers its state.
         composed: Whether bridge and controller share one process, for batch work.
         verbose: Whether the bridge names each shape that it had to leave out.
-        record: File to which a recorder writes; its end does not end the simulation.
+        record: File to which a recorder writes. Keys are served once it holds the parameters of
+            both nodes; after that its end does not end the simulation.
 
     Raises:
-        ChildEndedError: Bridge or controller ended by itself, or the recorder could not start.
+        ChildEndedError: Bridge or controller ended by itself, or the recorder before that.
         ConfigurationError: A library is missing.
     """
     require('sim', 'rclpy')
@@ -97,31 +101,36 @@ def simulate(
             bridge_arguments += ['--log-level', f'{BRIDGE}:=debug']
         controller_arguments = ros_arguments(CONTROLLER, robot, {})
         if composed:
-            wait_for_recorder(RecorderLine.WAITING)
-            children.start('composed', 'composed', [*bridge_arguments, *controller_arguments])
+            if wait_for_recorder(RecorderLine.WAITING, is_wanted):
+                children.start('composed', 'composed', [*bridge_arguments, *controller_arguments])
         else:
             children.start(BRIDGE, 'bridge', bridge_arguments)
             # Time stands still until the controller answers: no state is missed.
-            wait_for_recorder(RecorderLine.RECORDING)
-            children.start(CONTROLLER, 'controller', controller_arguments)
+            if wait_for_recorder(RecorderLine.RECORDING, is_wanted):
+                children.start(CONTROLLER, 'controller', controller_arguments)
         console = new_console()
         console.print(_headline(robot), markup=False, highlight=False)
-        if sys.stdin.isatty():
-            # Late, as the console: the nodes start meanwhile.
-            from icir_control.app.terminal import serve_keys
-
-            serve_keys(console, robot, is_wanted)
-        else:
-            console.print('no terminal, so no keys; a signal ends the simulation')
-            while is_wanted():
-                time.sleep(_POLL_PERIOD)
+        # A parameter that a key changed before that would be recorded as if the run had begun so.
+        if wait_for_recorder(RecorderLine.PARAMETERS, is_wanted):
+            _serve(console, robot, is_wanted)
         children.check()
 
 
+def _serve(console: 'Console', robot: RobotFiles, is_wanted: Callable[[], bool]) -> None:
+    """Serve the keys, where there is a terminal, until `is_wanted` returns False."""
+    if sys.stdin.isatty():
+        # Late, as the console: the nodes start meanwhile.
+        from icir_control.app.terminal import serve_keys
+
+        serve_keys(console, robot, is_wanted)
+    else:
+        console.print('no terminal, so no keys; a signal ends the simulation')
+        while is_wanted():
+            time.sleep(_POLL_PERIOD)
+
+
 @contextmanager
-def _recorder(
-    path: Path | None, print_line: OutputHandler
-) -> Iterator[Callable[[RecorderLine], None]]:
+def _recorder(path: Path | None, print_line: OutputHandler) -> Iterator[_RecorderWait]:
     """Record to a file, if there is one, as long as the context lasts.
 
     Args:
@@ -129,13 +138,10 @@ def _recorder(
         print_line: Takes what the recorder says.
 
     Returns:
-        A function that waits until the recorder has said something.
-
-    Raises:
-        ChildEndedError: The recorder cannot record; it has said why.
+        A function that waits for the recorder; it raises a ChildEndedError when that has ended.
     """
     if path is None:
-        yield lambda line: None
+        yield lambda line, is_wanted: True
         return
     said: set[RecorderLine | None] = set()
 
@@ -146,10 +152,13 @@ def _recorder(
     with Children(handle_line, speaks_at_end=True) as children:
         children.start('recorder', str(path), [], recording.PACKAGE)
 
-        def wait_for(line: RecorderLine) -> None:
+        def wait_for(line: RecorderLine, is_wanted: Callable[[], bool]) -> bool:
             while line not in said:
                 children.check()
+                if not is_wanted():
+                    return False
                 time.sleep(_POLL_PERIOD)
+            return True
 
         yield wait_for
 

@@ -57,11 +57,15 @@ _POLL_PERIOD = 0.1  # s between two looks into the queues: each takes the loop's
 _NODE_PERIOD = 0.05  # s between two looks at the answers of services
 _CALLBACKS = 8  # in each of them
 _SAVE_PERIOD = 0.5  # s between two writes to the disk
+_ASKING_TIME = 10.0  # s of a run; a node that has told no parameters by then has none, or is none
 _NICENESS = 10  # a tenth of a processor that nobody leaves free: enough for what is then sent
 _NO_BATCHES = 0.5  # s in which a bridge that is there must have been seen to send batches
 _LATEST_BATCH_NS = 200_000_000  # after the messages in it
 _RECEIVED = itemgetter(2)
 _STAMPS = np.dtype([('seconds', '<i4'), ('nanoseconds', '<u4')])
+
+Step = tuple[Callable[[], bool], Callable[[], object]]
+"""A condition, and what is done once, as soon as it holds."""
 
 
 class Recorder:
@@ -101,6 +105,7 @@ class Recorder:
         self._waiting: list[ChannelMessage] = []
         self._period_ns = 0
         self._node_due = self._save_due = 0.0
+        self._asked_until = float('inf')
         self._unread = {CONTROLLER, BRIDGE}
         for name in (CONTROLLER, BRIDGE):
             client = NodeClient(node, name)
@@ -125,20 +130,28 @@ class Recorder:
         """Whether both nodes have told their parameters."""
         return not self._unread
 
-    def run(self, is_wanted: Callable[[], bool], begun: Callable[[], object]) -> None:
+    @property
+    def may_be_late(self) -> bool:
+        """Whether all that is left to do can wait for some seconds.
+
+        Parameters cannot, while they may change. A robot has no bridge of ours to tell any.
+        """
+        return self.has_parameters or time.monotonic() > self._asked_until
+
+    def run(self, is_wanted: Callable[[], bool], *steps: Step) -> None:
         """Record until it is no longer wanted, or the disk is full; then finish the file.
 
         Args:
             is_wanted: Called again and again; False ends it.
-            begun: Called when the first state has come.
+            steps: What is done meanwhile, each when its condition first holds.
         """
         try:
-            has_begun = False
+            due = list(steps)
             while is_wanted():
                 self.poll()
-                if self.has_state and not has_begun:
-                    has_begun = True
-                    begun()
+                for step in [one for one in due if one[0]()]:
+                    due.remove(step)
+                    step[1]()
             self.finish()
         except OSError as error:
             self.problem = f'recording has stopped: {error.strerror}'
@@ -161,6 +174,8 @@ class Recorder:
         if now >= self._save_due:
             self._save_due = now + _SAVE_PERIOD
             self._file.save()
+        if self.time > 0.0:  # our bridge waits at 0 for a controller that still starts
+            self._asked_until = min(self._asked_until, now + _ASKING_TIME)
 
     def finish(self) -> None:
         """Write the rest, and the file's index.
@@ -377,10 +392,17 @@ def record(path: Path, print_line: Callable[[str], object]) -> bool:
             recorder = Recorder(node, path)
             stop.defer()
             print_line(f'{RecorderLine.WAITING} {STATES} ...')
-            os.nice(_NICENESS)  # of this thread: what those of the middleware lose, nobody has
+            begun = f'{RecorderLine.RECORDING} {path}'
+            told = f'{RecorderLine.PARAMETERS} {BRIDGE} and {CONTROLLER} are recorded'
             with gc_off():
-                begun = f'{RecorderLine.RECORDING} {path}'
-                recorder.run(lambda: not stop, lambda: print_line(begun))
+                recorder.run(
+                    lambda: not stop,
+                    (lambda: recorder.has_state, lambda: print_line(begun)),
+                    (lambda: recorder.has_parameters, lambda: print_line(told)),
+                    # Of this thread: what those of the middleware lose, nobody has. Not before:
+                    # beside a loop at full speed it would read the parameters seconds late.
+                    (lambda: recorder.may_be_late, lambda: os.nice(_NICENESS)),
+                )
             node.destroy_node()
         finally:
             rclpy.try_shutdown()

@@ -13,6 +13,9 @@ class RecorderLine(StrEnum):
     RECORDING = 'recording to'
     """The first state has come."""
 
+    PARAMETERS = 'parameters of'
+    """Both nodes have told theirs, which are the recorded start: they may change from now on."""
+
     @classmethod
     def of(cls, line: str) -> Self | None:
         """Return what a line says; None of one that says something else."""
