@@ -57,12 +57,6 @@ SLOW = 0.05
 SETTLING_TICKS = 30
 """After a start, in which an arm that is held learns where it was."""
 
-LEAST_EXCESS = 1e-15
-"""Share of the effort limit; a smaller one is over, or would become a slow denormal number."""
-
-CERTAIN = 2.0
-"""Times its own noise, from which on an estimate is taken for a disturbance."""
-
 QUIET = 1e-8
 """[rad^2/s^2 or m^2/s^2] Variance of a velocity without noise."""
 
@@ -110,12 +104,11 @@ def observe(memory: Struct, tick: Struct) -> None:
     noisy, d is so by sigma_v / h, and r by at most sigma_v sqrt(K / h): `_quiet_gain`. Where an
     estimate oscillates all the same, its gain is halved at every swing, and comes back slowly.
 
-    A law that tracks cancels r, less what may be noise of it (`_beyond`). One that yields goes
-    back to the estimate at the last time the arm was held at rest, which is weight: friction and
-    damping, seen in motion, would push an arm that has stopped. So would a push that has ended,
-    which is why an estimate that has just changed is not weight, and why the brake takes no more
-    of the weight than r shows. As far as a load or a heavier arm explain it, the weight changes
-    with the posture.
+    A law that tracks cancels r. One that yields goes back to the estimate at the last time the
+    arm was held at rest, which is weight: friction and damping, seen in motion, would push an arm
+    that has stopped. So would a push that has ended, which is why an estimate that has just
+    changed is not weight, and why the brake takes no more of the weight than r shows. As far as a
+    load or a heavier arm explain it, the weight changes with the posture.
     When the gain becomes 0, nothing stays. Never does the compensation jump.
 
     Args:
@@ -137,8 +130,7 @@ def observe(memory: Struct, tick: Struct) -> None:
     mean_share = max(h / MEAN_TIME, 1.0 / (memory.ticks + 1.0))
     fastest, touch, swings = 0.0, 0.0, False
     for i in range(v.shape[0]):
-        noise = _estimate_noise(memory, h, i)
-        excess = compensation[i] - _beyond(r[i], noise)
+        excess = compensation[i] - r[i]
         _turn_friction(memory, tick, i)
         if memory.observing and gain > 0.0:
             unexplained = _unexplained(memory, v, h, i)
@@ -154,8 +146,7 @@ def observe(memory: Struct, tick: Struct) -> None:
             if _back_off(memory, i, h, mean_share):
                 swings = True
         if memory.tracks and gain > 0.0:
-            over = left * excess if abs(excess) > LEAST_EXCESS * limit[i] else 0.0
-            compensation[i] = _beyond(r[i], noise) + over
+            compensation[i] = r[i] + left * excess
         else:
             weight = at_rest[i] + memory.weight[i]
             if memory.alarm != CALM:
@@ -167,36 +158,6 @@ def observe(memory: Struct, tick: Struct) -> None:
     if memory.tracks and fastest <= REST_SPEED and is_steady:
         copy(compensation, at_rest)
         copy(tick.q, memory.rest_position)
-
-
-@part
-def _beyond(r: float, noise: float) -> float:
-    """Return an estimate less what may be noise of it, 0 where all of it may be.
-
-    This is the non-negative garrote (Breiman 1995), r (1 - (2 s / r)^2) with the deviation s of
-    the noise: continuous, and unbiased far above the noise.
-    """
-    least = CERTAIN * noise
-    if abs(r) <= least:
-        return 0.0
-    return r - least * least / r
-
-
-@part
-def _estimate_noise(memory: Struct, h: float, i: int) -> float:
-    """Return the standard deviation that the velocity's noise leaves in joint i's estimate.
-
-    A velocity that is the difference of positions brings none that stays: its errors cancel in
-    the sum. So does what an encoder's steps leave in the estimate, where it keeps the arm from
-    creeping inside a count.
-    """
-    M, noise, own = memory.measured_M, memory.velocity_noise, memory.independent_noise
-    if noise[i] <= QUIET:
-        return 0.0
-    variance = 0.0
-    for j in range(noise.shape[0]):
-        variance += M[i, j] * M[i, j] * max(min(noise[j], own[j] / (h * h)), 0.0)
-    return float(memory.quiet_gain[i] * np.sqrt(variance))
 
 
 @part
@@ -400,8 +361,7 @@ def _learn_noise(memory: Struct, q: np.ndarray, v: np.ndarray, h: float) -> None
 
     White noise makes two second differences in a row differ in sign, -4 sigma^2 in the mean, and a
     push does not. The filter is Kalman's for a velocity that follows the commanded acceleration
-    up to `SMOOTH`. Without noise it is the measured velocity. What keeps the velocity apart from
-    the difference of the positions is `independent_noise`, h^2 sigma^2: 0 with encoders.
+    up to `SMOOTH`. Without noise it is the measured velocity.
     """
     noise, change, filtered = (
         memory.velocity_noise,
@@ -409,16 +369,13 @@ def _learn_noise(memory: Struct, q: np.ndarray, v: np.ndarray, h: float) -> None
         memory.filtered_velocity,
     )
     second_before, position = memory.second_difference, memory.filtered_position
-    q_before, v_before, ddq = memory.measured_q, memory.measured_v, memory.acceleration
-    independent = memory.independent_noise
+    v_before, ddq = memory.measured_v, memory.acceleration
     smooth = (h * SMOOTH) ** 2
     for i in range(v.shape[0]):
         second = v[i] - v_before[i] - change[i]
         change[i] = v[i] - v_before[i]
         noise[i] += h / NOISE_TIME * (-0.25 * second * second_before[i] - noise[i])
         second_before[i] = second
-        apart = h * v[i] - (q[i] - q_before[i])
-        independent[i] += h / NOISE_TIME * (apart * apart - independent[i])
         r, gain = max(noise[i], 0.0) + 1e-30, 1.0
         if smooth <= 1e8 * r:
             q_over_r = smooth / r
