@@ -26,8 +26,8 @@ from icir_control.simulation import Plant
 from icir_control.spatial import SE3
 
 NOISE = DEVIATIONS['noise']
-NOISY = 1.02
-"""Of the ratios in noise: to the feedback's share the observer adds its own."""
+NOISY = 1.01
+"""Of the ratios in noise, which both answer alike: torques that differ otherwise leave chance."""
 FINER = ('rk4', 'five_substeps', 'implicitfast')
 QUICK = ('heavier', 'friction')
 OFTEN = ('heavier', 'friction', 'rotors_0.05', 'delay_2', 'encoders', *FINER)
@@ -71,7 +71,57 @@ def test_both_motions_are_no_worse_than_the_textbooks(name):
 @pytest.mark.parametrize('plant', [*combinations(51)], ids=str)
 def test_both_motions_are_no_worse_on_plants_with_several_deviations(plant):
     assert_no_worse('home', plant)
-    assert_no_worse('down', plant, NOISY if plant.position_noise or plant.encoder_bits else 1.0)
+    assert_no_worse('down', plant, NOISY if plant.position_noise else 1.0)
+
+
+@pytest.mark.parametrize(
+    ('deviations', 'most'),
+    [
+        ({}, 1.003),
+        pytest.param({'delay_steps': 1, 'substeps': 5}, 1.008, marks=pytest.mark.long),
+    ],
+    ids=['noise', 'noise, delay and substeps'],
+)
+def test_down_in_noise_is_the_textbooks_in_the_mean(deviations, most):
+    """Without the second lag of what is cancelled it is 1.007 and 1.018.
+
+    With the observer off, single draws are 0.996 to 1.0035.
+    """
+    plants = [Plant(**NOISE, **deviations, noise_seed=seed) for seed in range(8)]
+    ratios = [ratio(shipped('down', plant), textbook('down', plant)) for plant in plants]
+    assert np.mean(ratios) < most
+    assert max(ratios) < NOISY
+
+
+@pytest.mark.long
+def test_down_with_encoders_is_the_textbooks_in_the_mean():
+    """Each error is a third of a count, and chance: some arms whose masses hardly differ.
+
+    The bound is the mean of 128 arms, 1.016, and twice the deviation of a mean of 32.
+    """
+    plants = [Plant(encoder_bits=17, mass_scale=1.0 + 1e-4 * i) for i in range(-16, 16)]
+    ratios = [ratio(shipped('down', plant), textbook('down', plant)) for plant in plants]
+    assert np.exp(np.mean(np.log(ratios))) < 1.06
+
+
+def test_what_is_cancelled_has_little_of_the_estimates_noise():
+    """And all of a weight that the model lacks."""
+
+    def estimated_and_cancelled(**deviation: float) -> tuple[np.ndarray, np.ndarray]:
+        loop = ClosedLoop(start=HOME, plant=Plant(**deviation))
+        loop.go('hold', 2.0)
+        memory, rows = loop.controller._engine.memory, []
+        for _ in range(1000):
+            loop.run(1)
+            rows.append((memory.disturbance.copy(), memory.compensation.copy()))
+        estimated, cancelled = np.swapaxes(rows, 0, 1)
+        return estimated, cancelled
+
+    estimated, cancelled = estimated_and_cancelled(**NOISE)
+    assert (cancelled.std(axis=0) < 0.35 * estimated.std(axis=0)).all()
+    weight = estimated_and_cancelled(mass_scale=1.1)[1].mean(axis=0)
+    noisy = estimated_and_cancelled(mass_scale=1.1, **NOISE)[1].mean(axis=0)
+    assert noisy[1:3] == pytest.approx(weight[1:3], rel=0.05)
 
 
 def assert_no_worse(mode: str, plant: Plant, most: float = 1.0) -> None:
@@ -126,7 +176,7 @@ def on_the_eight(plant: Plant) -> tuple[float, float]:
         ({'joint_friction': 1.0, 'rotor_inertia': 0.005, 'delay_steps': 1, **NOISE}, 0.9),
         pytest.param({'mass_scale': 1.1}, 0.2, marks=pytest.mark.slow),
         pytest.param({'joint_friction': 1.0, 'encoder_bits': 17}, 0.9, marks=pytest.mark.slow),
-        pytest.param(NOISE, NOISY, marks=pytest.mark.slow),
+        pytest.param(NOISE, 1.0, marks=pytest.mark.slow),
     ],
     ids=['friction', 'friction, delay and noise', 'mass', 'friction and encoders', 'noise'],
 )
@@ -146,7 +196,7 @@ def test_joints_that_reverse_are_no_worse_than_the_textbooks(deviations, share):
 )
 def test_an_eight_is_no_worse_than_the_textbooks_on_any_plant(plant):
     ours, theirs = on_the_eight(plant)
-    assert ours <= theirs * (NOISY if plant.position_noise else 1.0)
+    assert ours <= theirs
 
 
 AT_TOOL = [(0.0, 0.0, 0.0), (0.1, 0.0, 0.0), (0.0, -0.07, 0.07)]

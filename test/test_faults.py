@@ -56,13 +56,15 @@ def moving(graph, bridge_parameters: tuple[str, ...], *parameters: str) -> Sessi
     )
     session.wait(0.05)
     for _ in range(3):
-        asked = session.time
         assert session.observer.call(Trigger, 'controller/modes/home').success
+        asked = session.time
         session.wait(0.9)
-        if np.abs(session.state.velocity).max() > 0.5:
-            return session
-        # Only one who watches, was held up, and saw no more than the end may ask again.
-        assert session.time - asked > 0.8 * HOMEWARD, 'the arm was not moving in the middle of it'
+        # One who sees few states may see the end only, and a controller that is late has hardly
+        # begun: on a busy machine both are.
+        while session.time < asked + 0.9 * HOMEWARD:
+            if np.abs(session.state.velocity).max() > 0.5:
+                return session
+            session.wait(0.0)
         assert session.observer.call(Trigger, 'controller/modes/ready').success
         session.wait(2.5)
     raise AssertionError('the motion home was never seen')

@@ -73,8 +73,8 @@ HOME_BOUNDS: Final = {
 }
 """Of the ratios for `home`, where they are not 1."""
 
-DOWN_BOUNDS: Final = {'noise': 1.02, 'encoders': 1.02, 'median': 0.25}
-"""The same for `down`. A little of the noise is the observer's."""
+DOWN_BOUNDS: Final = {'noise': 1.01, 'encoders': 1.02, 'median': 0.25}
+"""The same for `down`, where both answer noise alike; what is left is chance."""
 
 TOO_FAST: Final = 1.2
 """Share of the velocity limit beyond which the shipped watchdog brakes."""

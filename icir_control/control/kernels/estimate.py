@@ -24,6 +24,12 @@ REST_SPEED = 0.002
 ESTIMATE_NOISE = 1.0
 """[rad/s^2 or m/s^2] That the noise of the velocity may bring into an estimate, over inertia."""
 
+INDEPENDENT_NOISE = 0.85
+"""The same of a velocity that is no difference of positions: its errors do not cancel."""
+
+LATENESS = 0.25
+"""Lag of what is cancelled in such noise, as a share of the lag 1 / K of the estimate."""
+
 LARGEST_SHARE = 0.75
 """Of the effort limit that an estimate may reach."""
 
@@ -104,7 +110,10 @@ def observe(memory: Struct, tick: Struct) -> None:
     noisy, d is so by sigma_v / h, and r by at most sigma_v sqrt(K / h): `_quiet_gain`. Where an
     estimate oscillates all the same, its gain is halved at every swing, and comes back slowly.
 
-    A law that tracks cancels r. One that yields goes back to the estimate at the last time the
+    A law that tracks cancels r, in noise through a second, shorter lag. Fed back at once, r adds K
+    to the gain kd by which the feedback answers the noise; through a lag it adds little within
+    the band of the feedback, and a disturbance that lasts is cancelled all the same. Friction that
+    turns is, at once. One that yields goes back to the estimate at the last time the
     arm was held at rest, which is weight: friction and damping, seen in motion, would push an arm
     that has stopped. So would a push that has ended, which is why an estimate that has just
     changed is not weight, and why the brake takes no more of the weight than r shows. As far as a
@@ -120,7 +129,6 @@ def observe(memory: Struct, tick: Struct) -> None:
     gain, shown, rate = memory.observer_gain, memory.shown_inertia, memory.observer_rate
     limit, trust = memory.effort_limit, memory.observer_trust
     fade = min(h / FADE_TIME, 1.0)
-    left = 1.0 - min(h / TAKE_OVER_TIME, 1.0)
     if gain == 0.0:
         clear(r)
         clear(at_rest)
@@ -139,14 +147,19 @@ def observe(memory: Struct, tick: Struct) -> None:
         if memory.observing and gain > 0.0 and memory.contact == FREE:
             # What is not cancelled is no part of the loop.
             stable = min(gain, rate[i] * shown[i] / lacking) if memory.tracks else gain
-            share = min(trust[i] * min(stable, _quiet_gain(memory, h, i)) * h, 1.0)
-            change = share * (unexplained - r[i])
+            independent = _independence(memory, h, i)
+            quiet = _quiet_gain(memory, h, independent, i)
+            share = min(trust[i] * min(stable, quiet) * h, 1.0)
+            change, before = share * (unexplained - r[i]), r[i]
             r[i] = min(max(r[i] + change, -LARGEST_SHARE * limit[i]), LARGEST_SHARE * limit[i])
+            if not (_has_turned(memory, i) and _has_friction(memory, i)):
+                excess -= independent * (1.0 - (quiet / gain) ** 2) * (r[i] - before)
             _learn_friction(memory, change, i)
             if _back_off(memory, i, h, mean_share):
                 swings = True
         if memory.tracks and gain > 0.0:
-            compensation[i] = r[i] + left * excess
+            follow = min(1.0 / TAKE_OVER_TIME, memory.quiet_gain[i] / LATENESS)
+            compensation[i] = r[i] + (1.0 - min(h * follow, 1.0)) * excess
         else:
             weight = at_rest[i] + memory.weight[i]
             if memory.alarm != CALM:
@@ -161,14 +174,26 @@ def observe(memory: Struct, tick: Struct) -> None:
 
 
 @part
-def _quiet_gain(memory: Struct, h: float, i: int) -> float:
+def _independence(memory: Struct, h: float, i: int) -> float:
+    """Return the share of joint i's noise of velocity, in variance, that its positions lack.
+
+    None of it where the velocity is the difference of positions: the errors of an encoder cancel
+    in the sum that the estimate is, and what stays keeps the arm from creeping inside a count.
+    """
+    noise = max(memory.velocity_noise[i], 0.0) * h * h + 1e-30
+    return min(memory.independent_noise[i] / noise, 1.0)
+
+
+@part
+def _quiet_gain(memory: Struct, h: float, independent: float, i: int) -> float:
     """Return the gain up to which the velocity's noise is little in joint i's estimate.
 
     It changes slowly. The noise of one velocity enters the estimate at its tick, and leaves it at
     the next one as far as the gain is still the same: what is left would stay for 1 / K.
     """
     gain, now = memory.quiet_gain, memory.observer_gain
-    wanted = h * ESTIMATE_NOISE**2 / (max(memory.velocity_noise[i], 0.0) + 1e-30)
+    most = ESTIMATE_NOISE + independent * (INDEPENDENT_NOISE - ESTIMATE_NOISE)
+    wanted = h * most * most / (max(memory.velocity_noise[i], 0.0) + 1e-30)
     gain[i] = min(gain[i], now)
     gain[i] += min(h / NOISE_TIME, 1.0) * (min(wanted, now) - gain[i])
     return float(gain[i])
@@ -215,17 +240,29 @@ def _turn_friction(memory: Struct, tick: Struct, i: int) -> None:
         time[i] += tick.period
         return
     time[i] = 0.0
+    if _has_friction(memory, i):
+        memory.disturbance[i] -= turned * memory.friction[i]
+
+
+@part
+def _has_friction(memory: Struct, i: int) -> bool:
+    """Return whether what was learnt of joint i's friction is more than noise."""
     noise = memory.shown_inertia[i] if memory.velocity_noise[i] > QUIET else 0.0
     least = LEAST_FRICTION * memory.effort_limit[i] + FRICTION_NOISE * ESTIMATE_NOISE * noise
-    if memory.friction[i] > least:
-        memory.disturbance[i] -= turned * memory.friction[i]
+    return bool(memory.friction[i] > least)
+
+
+@part
+def _has_turned(memory: Struct, i: int) -> bool:
+    """Return whether joint i has just set off or turned: what changes now is its friction."""
+    lag = 1.0 / (memory.quiet_gain[i] + 1.0)  # at most a second
+    return bool(memory.friction_time[i] < max(TURN_TIME, lag))
 
 
 @part
 def _learn_friction(memory: Struct, change: float, i: int) -> None:
     """Take what an estimate changes by soon after joint i turned for friction."""
-    lag = 1.0 / (memory.quiet_gain[i] + 1.0)  # at most a second
-    if memory.tracks and memory.friction_time[i] < max(TURN_TIME, lag):
+    if memory.tracks and _has_turned(memory, i):
         change *= -memory.friction_direction[i]
         memory.friction[i] = max(memory.friction[i] + change, 0.0)
 
@@ -361,7 +398,8 @@ def _learn_noise(memory: Struct, q: np.ndarray, v: np.ndarray, h: float) -> None
 
     White noise makes two second differences in a row differ in sign, -4 sigma^2 in the mean, and a
     push does not. The filter is Kalman's for a velocity that follows the commanded acceleration
-    up to `SMOOTH`. Without noise it is the measured velocity.
+    up to `SMOOTH`. Without noise it is the measured velocity. `independent_noise`, in positions,
+    is what keeps a step of the position apart from the velocity.
     """
     noise, change, filtered = (
         memory.velocity_noise,
@@ -369,13 +407,16 @@ def _learn_noise(memory: Struct, q: np.ndarray, v: np.ndarray, h: float) -> None
         memory.filtered_velocity,
     )
     second_before, position = memory.second_difference, memory.filtered_position
-    v_before, ddq = memory.measured_v, memory.acceleration
+    q_before, v_before, ddq = memory.measured_q, memory.measured_v, memory.acceleration
+    independent = memory.independent_noise
     smooth = (h * SMOOTH) ** 2
     for i in range(v.shape[0]):
         second = v[i] - v_before[i] - change[i]
         change[i] = v[i] - v_before[i]
         noise[i] += h / NOISE_TIME * (-0.25 * second * second_before[i] - noise[i])
         second_before[i] = second
+        apart = h * v[i] - (q[i] - q_before[i])
+        independent[i] += h / NOISE_TIME * (apart * apart - independent[i])
         r, gain = max(noise[i], 0.0) + 1e-30, 1.0
         if smooth <= 1e8 * r:
             q_over_r = smooth / r

@@ -145,6 +145,7 @@ MEMORY_LAYOUT = Layout(
         'euler_variance': (),
         'euler_noise': (),
         'velocity_noise': (n,),
+        'independent_noise': (n,),
         'quiet_gain': (n,),
         'velocity_change': (n,),
         'second_difference': (n,),
