@@ -153,7 +153,7 @@ def test_repulsion_at_a_position_limit_takes_energy():
 
 def test_gains_beyond_the_stability_bound_are_refused_with_the_bound():
     loop = ClosedLoop(start=HOME)
-    loop.run(2)
+    loop.run(5)
     with pytest.raises(ConfigurationError, match=r'kp below 6.86e\+05'):
         loop.controller.update({'joint_gains.kp': [1e6] * 6})
     with pytest.raises(ConfigurationError, match='task_gains kp = 1e'):
@@ -163,9 +163,11 @@ def test_gains_beyond_the_stability_bound_are_refused_with_the_bound():
 
 @pytest.mark.parametrize(('period', 'kp', 'bound'), [(1e-3, 1e6, '6.86e'), (2e-3, 2e5, '1.72e')])
 def test_a_controller_with_unstable_gains_only_holds_the_arm_up(period, kp, bound):
-    """The period is known from the second state on."""
+    """The period is sure after its fourth step."""
     loop = ClosedLoop(start=HOME, timestep=period, joint_gains__kp=[kp] * 6)
-    loop.run(2)
+    loop.run(3)
+    assert not loop.controller.take_events()
+    loop.run(1)
     (event,) = loop.controller.take_events()
     assert 'unstable at a control period' in event.text
     assert f'kp below {bound}' in event.text
@@ -174,6 +176,23 @@ def test_a_controller_with_unstable_gains_only_holds_the_arm_up(period, kp, boun
     assert refused.value.reason == 'gains'
     loop.run(500)
     np.testing.assert_allclose(loop.q, HOME, atol=1e-6)
+
+
+@pytest.mark.parametrize('lost', [[14], [14, 20], [9, 5, 7, 3], [20, 1, 14]])
+def test_states_that_are_lost_at_a_start_do_not_end_its_mode(lost):
+    """The first steps of time are several periods then, at which the gains would be unstable."""
+    loop = ClosedLoop(start=HOME)
+    controller, time = loop.controller, loop.time
+    q, v = np.array(HOME), np.zeros(6)
+    controller.restart(time, q, v)
+    controller.take_events()
+    mode = controller.mode
+    controller.tick(time, q, v)
+    for periods in [*lost, *[1] * 10]:
+        time += periods * 1e-3
+        controller.tick(time, q, v)
+    assert not controller.take_events()
+    assert controller.mode == mode
 
 
 @pytest.fixture(scope='module')

@@ -120,8 +120,9 @@ def test_a_robot_that_was_away_is_taken_over_without_a_jump(robot):
     assert float(robot.process.wait_for(r'a step of (\S+)\n').group(1)) < 0.2
     robot.observer.spin_until(robot.states.has_arrived)
     robot.run(1.0)
-    assert robot.controller.output.count('in mode hold') == 2
-    np.testing.assert_allclose(robot.position, HOME, atol=0.01)
+    said = robot.controller.output
+    assert said.count('in mode hold') == 2, said
+    np.testing.assert_allclose(robot.position, HOME, atol=0.01, err_msg=said)
 
 
 def test_states_that_jitter_are_counted_and_lost_ones_too():

@@ -149,7 +149,7 @@ class Controller(Switching):
         """
         engine = self._engine
         engine.measure(time, q, v)
-        if engine.has_new_period:
+        if engine.has_new_period and engine.is_period_sure:
             self._check_gains()
         if time >= self._entry_due:
             engine.look_beyond()

@@ -34,6 +34,9 @@ from icir_control.trajectory import JointTrajectory
 SLOW_SHARE = 0.2
 """Of the velocity limits, below which a braked arm can be held."""
 
+CONFIRMING_STEPS = 3
+"""Without a gap or a shorter one, after which a step of time is sure to be the period."""
+
 _SAME_TIME = 1e-10  # s, far below the nanosecond that stamps count
 
 
@@ -51,7 +54,8 @@ class Engine:
         v: (nv,) its velocity [rad/s or m/s].
         alarmed: Whether the watchdog has raised an alarm: the arm is braked instead of controlled
             until `clear_alarm`.
-        has_new_period: Whether the control period has become known, or another one.
+        has_new_period: Whether the control period has become known, or another one; who has read
+            it sets it back.
         contact_changed: Whether a contact has begun or ended; who has read it sets it back.
     """
 
@@ -64,7 +68,7 @@ class Engine:
         self.memory = workspace.memory
         self.tick_record = workspace.tick
         self.q, self.v = workspace.q, workspace.v
-        self._period = np.nan
+        self._period = self._steady_since = np.nan
         self._answered = False
         self._law = RunningLaw(Law(self.arm), workspace)
         self._ramps = self._law.ramps
@@ -94,13 +98,14 @@ class Engine:
     def _note_step(self, step: float) -> None:
         """Take note of a step of time [s] that is not the period, or of the first one."""
         if step > 0.0 and not step >= self._period:  # also while the period is not a number
-            self._period = step
+            self._period, self._steady_since = step, self.time + step
             self.has_new_period = True
             self.workspace.change_period(step)
             if self._repulsion is not None:
                 self._repulsion.period = step
         elif step > 1.5 * self._period:
             self.memory.observing = 0
+            self._steady_since = self.time + step
 
     def take_wrench(self, wrench: NDArray[np.float64], until: float) -> None:
         """Take a measured wrench (6,) on the tool, in its axes, until a time [s]."""
@@ -123,7 +128,7 @@ class Engine:
         """
         memory = self.memory
         memory.acceleration_limit[:] = self.arm.acceleration_limit
-        self.time, self._period = time, np.nan
+        self.time, self._period, self._steady_since = time, np.nan, np.nan
         self.measure(time, q, v)
         self.take_wrench(np.zeros(6), np.inf)
         self.clear_alarm()
@@ -208,6 +213,14 @@ class Engine:
     def period(self) -> float:
         """Between two ticks [s]; not a number until the second state of a start."""
         return self._period
+
+    @property
+    def is_period_sure(self) -> bool:
+        """Whether some steps in a row have confirmed the period.
+
+        A first step alone may be several periods, where states are lost.
+        """
+        return self.time - self._steady_since > (CONFIRMING_STEPS - 0.5) * self._period
 
     @property
     def nearly_at_rest(self) -> bool:

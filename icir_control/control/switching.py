@@ -184,7 +184,7 @@ class Switching(Readout):
             ClearanceError: Links are nearer than a new clearance; nothing has changed then.
         """
         config = self.config.updated(changes)
-        if self._engine.period > 0.0:
+        if self._engine.is_period_sure:
             config.check_stability(self._engine.period)
         if 'clearance' in changes and self._started:
             config.arm.check_clearance_at(self._engine.q)
@@ -200,7 +200,7 @@ class Switching(Readout):
             raise RefusedError('no state of the arm has arrived yet', reason='no_state')
         if self._braking:
             raise RefusedError('the arm is being braked; wait until it rests', reason='braking')
-        if self._engine.period > 0.0:
+        if self._engine.is_period_sure:
             try:
                 self.config.check_stability(self._engine.period)
             except ConfigurationError as error:
