@@ -159,6 +159,9 @@ def test_gains_beyond_the_stability_bound_are_refused_with_the_bound():
     with pytest.raises(ConfigurationError, match='task_gains kp = 1e'):
         loop.controller.update({'task_gains.kp': [1e6] * 6})
     loop.controller.update({'joint_gains.kp': [6e5] * 6})
+    loop.controller.tick(loop.time + 0.02, loop.q, np.zeros(6))
+    with pytest.raises(ConfigurationError, match=r'kp below 6.86e\+05'):  # nor after a gap
+        loop.controller.update({'joint_gains.kp': [1e6] * 6})
 
 
 @pytest.mark.parametrize(('period', 'kp', 'bound'), [(1e-3, 1e6, '6.86e'), (2e-3, 2e5, '1.72e')])

@@ -105,7 +105,8 @@ class Engine:
                 self._repulsion.period = step
         elif step > 1.5 * self._period:
             self.memory.observing = 0
-            self._steady_since = self.time + step
+            if self.has_new_period:
+                self._steady_since = self.time + step
 
     def take_wrench(self, wrench: NDArray[np.float64], until: float) -> None:
         """Take a measured wrench (6,) on the tool, in its axes, until a time [s]."""
