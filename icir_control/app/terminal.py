@@ -22,7 +22,7 @@ from std_msgs.msg import String
 from icir_control.app.processes import CONTROLLER
 from icir_control.app.robot import RobotFiles
 from icir_control.nodes.keyboard.keyboard import Keyboard
-from icir_control.nodes.process.run import init_ros
+from icir_control.nodes.process.run import end_ros, init_ros
 from icir_control.nodes.transport.conversions import seconds_of
 from icir_control.nodes.transport.endpoints import SUBSCRIBED, Newest, has_native_parts
 from icir_control.nodes.transport.outcome import Outcome
@@ -55,7 +55,7 @@ def serve_keys(console: Console, robot: RobotFiles, is_wanted: Callable[[], bool
             Keyboard(node, sys.stdin, console, shows_refusals=False).run(is_wanted_still)
     finally:
         node.destroy_node()
-        rclpy.shutdown()
+        end_ros()
 
 
 class SimStatus:

@@ -25,7 +25,7 @@ from icir_control.app.processes import BRIDGE, CONTROLLER, Children
 from icir_control.control import Arm, Law, Waypoints
 from icir_control.errors import ConfigurationError, RefusedError
 from icir_control.nodes.process.discovery import stay_on_this_machine
-from icir_control.nodes.process.run import init_ros
+from icir_control.nodes.process.run import end_ros, init_ros
 from icir_control.nodes.robot import LoadedRobot
 from icir_control.nodes.transport.client import NoAnswerError, NodeClient
 from icir_control.nodes.transport.conversions import (
@@ -434,4 +434,4 @@ class OverRos:
         if self._children is not None:
             self._children.stop()
         if self._owns_ros:
-            rclpy.try_shutdown()
+            end_ros()

@@ -27,7 +27,7 @@ from icir_control.app.recording.topics import REFERENCE_POSE
 from icir_control.app.robot import RobotFiles
 from icir_control.errors import IcirError
 from icir_control.nodes.process.discovery import DISCOVERY_RANGE, free_domain
-from icir_control.nodes.process.run import init_ros
+from icir_control.nodes.process.run import end_ros, init_ros
 from icir_control.nodes.process.stop_request import StopRequest
 from icir_control.nodes.transport.client import NodeClient, until_answered
 from icir_control.nodes.transport.conversions import stamp_of, wrench_of
@@ -227,7 +227,7 @@ def _node() -> Iterator[Node]:
         yield node
         node.destroy_node()
     finally:
-        rclpy.try_shutdown()
+        end_ros()
 
 
 def _schedule_pushes(

@@ -129,7 +129,7 @@ def replay(path: Path, rate: float) -> None:
     from icir_control.app.recording.reader import Recording
     from icir_control.app.recording.replay import publish
     from icir_control.nodes.process.discovery import stay_on_this_machine
-    from icir_control.nodes.process.run import init_ros
+    from icir_control.nodes.process.run import end_ros, init_ros
     from icir_control.nodes.process.stop_request import StopRequest
 
     recording = Recording(path)
@@ -142,7 +142,7 @@ def replay(path: Path, rate: float) -> None:
             publish(recording, node, rate, lambda: not stop)
             node.destroy_node()
         finally:
-            rclpy.try_shutdown()
+            end_ros()
 
 
 def _require(*libraries: str) -> None:

@@ -39,7 +39,7 @@ from icir_control.app.recording.topics import (
 from icir_control.app.recording.writer import RecordingFile, encoded
 from icir_control.errors import ConfigurationError, InvalidValueError
 from icir_control.nodes.process.recorder_line import RecorderLine
-from icir_control.nodes.process.run import gc_off, init_ros, schedule_as_batch
+from icir_control.nodes.process.run import end_ros, gc_off, init_ros, schedule_as_batch
 from icir_control.nodes.process.stop_request import StopRequest
 from icir_control.nodes.transport.batches import BATCHES, QUEUE, read_batch
 from icir_control.nodes.transport.client import NodeClient, spin_ready, until_answered
@@ -405,7 +405,7 @@ def record(path: Path, print_line: Callable[[str], object]) -> bool:
                 )
             node.destroy_node()
         finally:
-            rclpy.try_shutdown()
+            end_ros()
     if recorder.problem:
         print_line(recorder.problem)
     print_line(recorder.summary())

@@ -125,7 +125,7 @@ def run_node(name: str, node_class: str, arguments: Sequence[str]) -> int:
                     node.run(stop)
             finally:
                 stop.defer()
-                rclpy.try_shutdown()
+                end_ros()
     except KeyboardInterrupt:
         return 0
     except (ImportError, RuntimeError):
@@ -168,6 +168,15 @@ def init_ros(arguments: Sequence[str] = ()) -> None:
     rclpy.init(
         args=[*arguments, *_log_arguments()], signal_handler_options=SignalHandlerOptions.NO
     )
+
+
+def end_ros() -> None:
+    """End what `init_ros` began; nothing happens where that has ended already.
+
+    The handlers of signals stay untouched: rclpy sets them to the system's default before it sees
+    that they are not its own, and a second Ctrl-C in between kills the process.
+    """
+    rclpy.try_shutdown(uninstall_handlers=False)
 
 
 def _log_arguments() -> list[str]:
