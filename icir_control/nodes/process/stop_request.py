@@ -70,7 +70,11 @@ class StopRequest:
             exec('')
         ends = self._timeout is not None
         for number, handler in self._handlers.items():
-            # Ctrl-C and the signal of a launch come close together: the second is no new request.
+            if ends:
+                # Ctrl-C and the signal of a launch come close together: the second is no new
+                # request. The system ignores it first: a signal that Python has noted when it
+                # begins to ignore it would be reported as lost.
+                ctypes.CDLL(None).signal(number, ctypes.c_void_p(signal.SIG_IGN))
             signal.signal(number, signal.SIG_IGN if ends else handler)
 
     def defer(self) -> None:
