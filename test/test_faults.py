@@ -374,6 +374,28 @@ def expect_run(graph, command: list[str], environment: dict[str, str]) -> Proces
     return process
 
 
+ONE_THREAD = """
+import ctypes, sys
+from icir_control.nodes.__main__ import bridge
+assert bridge(['bridge', '--ros-args', '-p', 'unknown:=1']) == 2
+import numpy
+libraries = {line.split()[-1] for line in open('/proc/self/maps') if 'openblas' in line}
+counts = [1]  # of BLAS itself, which has no threads
+for library in map(ctypes.CDLL, libraries):
+    for name in ('scipy_openblas_get_num_threads64_', 'openblas_get_num_threads'):
+        if hasattr(library, name):
+            counts.append(getattr(library, name)())
+print('threads:', max(counts))
+"""
+
+
+def test_a_node_has_no_thread_of_blas_that_a_fork_could_end(ros_graph):
+    """lttng-ust forks, over and over without shared memory: 1 start in 100 never ended."""
+    process = ros_graph.run([sys.executable, '-c', ONE_THREAD])
+    process.wait_for('threads: 1')
+    assert process.wait() == 0
+
+
 def test_without_shared_memory_everything_works(ros_graph):
     command = in_own_mounts('mount -t tmpfs -o ro tmpfs /dev/shm', composed())
     expect_run(ros_graph, command, {})

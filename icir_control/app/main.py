@@ -12,6 +12,7 @@ import typer
 
 from icir_control.app.robot import DEFAULT_ROBOT, RobotFiles, robot_names
 from icir_control.errors import ConfigurationError, IcirError
+from icir_control.nodes.process import use_one_blas_thread
 
 REFUSED = 2
 INTERRUPTED = 130
@@ -354,6 +355,7 @@ def tune_command(
 
 def main() -> None:
     """Run the command line of this process; an error of ours becomes a sentence and a status."""
+    use_one_blas_thread()
     try:
         app()
     except IcirError as error:

@@ -5,6 +5,8 @@ import sys
 from collections.abc import Sequence
 from functools import partial
 
+from icir_control.nodes.process import use_one_blas_thread
+
 NODES = {
     'bridge': ('mujoco_bridge', 'icir_control.nodes.bridge.node:MujocoBridge'),
     'controller': ('controller', 'icir_control.nodes.controller.node:ControllerNode'),
@@ -27,6 +29,7 @@ def run(node: str, arguments: Sequence[str] | None = None) -> int:
     """
     # Imports leave next to no garbage: without collections they take a tenth less.
     gc.disable()
+    use_one_blas_thread()
     from icir_control.nodes.process.run import run_node
 
     return run_node(*NODES[node], sys.argv if arguments is None else arguments)
