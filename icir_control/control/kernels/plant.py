@@ -3,9 +3,9 @@
 import numpy as np
 
 from icir_control.compiled import kernel, part
-from icir_control.control.kernels.estimate import remember
 from icir_control.control.kernels.linear import cholesky, cholesky_solve, copy, copy_matrix
 from icir_control.control.kernels.memory import JOINT_PATH
+from icir_control.control.kernels.sensors import remember
 from icir_control.control.kernels.structs import Struct, separate
 from icir_control.dynamics.kernels import mass_matrix_of, nle_of, terms
 

@@ -14,10 +14,10 @@ import numpy as np
 
 from icir_control.compiled import part
 from icir_control.control.kernels.contact import TOUCHED, leave_path, wait_here
-from icir_control.control.kernels.estimate import settle
 from icir_control.control.kernels.follow import follow, place, ramp_rate
 from icir_control.control.kernels.linear import copy
 from icir_control.control.kernels.memory import JOINT_PATH, NO_PATH, POSE_PATH
+from icir_control.control.kernels.sensors import QUIET, SLOW
 from icir_control.control.kernels.structs import Struct
 from icir_control.trajectory.kernels import (
     polynomial_at,
@@ -25,6 +25,9 @@ from icir_control.trajectory.kernels import (
     pose_at,
     pose_rates_at,
 )
+
+SETTLING_TICKS = 30
+"""After a start, in which an arm that is held learns where it was."""
 
 
 def advance_reference(dynamics: np.ndarray, memory: Struct, tick: Struct) -> None:
@@ -37,7 +40,7 @@ def advance_reference(dynamics: np.ndarray, memory: Struct, tick: Struct) -> Non
         pose_at(memory.pose_start, coefficients, duration, memory.path_time_now, pose)
     elif memory.path != NO_PATH:
         if memory.settles:
-            settle(memory, tick)
+            _settle(memory, tick)
         while memory.reference_time < tick.time - 0.5 * tick.period:
             memory.reference_time += tick.period
             if abs(memory.reference_time - tick.time) < 0.5 * tick.period:
@@ -50,6 +53,30 @@ def advance_reference(dynamics: np.ndarray, memory: Struct, tick: Struct) -> Non
         place(dynamics, memory, tick)
     elif memory.path == POSE_PATH and memory.needs_twist:
         _pose_rates(memory, tick)
+
+
+@part
+def _settle(memory: Struct, tick: Struct) -> None:
+    """Bring an arm that is held from its start on to where it was in the mean.
+
+    The first sample may be far off where sensors are noisy. In the first ticks the reference moves
+    to the mean of the positions so far, as soon as there is noise, and as long as the arm rests.
+    """
+    noisy, rests = False, memory.ticks < SETTLING_TICKS
+    for i in range(tick.q.shape[0]):
+        noise = memory.velocity_noise[i]
+        noisy = noisy or noise > QUIET
+        if memory.filtered_velocity[i] ** 2 > max(9.0 * noise, SLOW * SLOW):
+            rests = False
+    if not rests:
+        memory.settles = 0
+    elif noisy:
+        for i in range(tick.q.shape[0]):
+            shift = (tick.q[i] - tick.position_reference[i]) / (memory.ticks + 1.0)
+            memory.q_before[i] += shift
+            tick.position_reference[i] += shift
+            memory.q_after[i] += shift
+            memory.joint_coefficients[i, 0] += shift
 
 
 @part
