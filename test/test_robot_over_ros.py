@@ -104,6 +104,52 @@ def test_a_motion_parameters_and_refusals_over_topics(ros_graph):
     assert session.controller.running
 
 
+ANOTHER_BRIDGE = """
+import numpy as np
+from icir_control import Robot
+from icir_control.robot.session import MotionError
+
+with Robot.connect(timeout=60.0) as robot:
+    robot.move_joints([0.1, 0.2, 0.1, 0.0, 0.1, 0.0], duration=1.0)
+    robot.run(3.0)
+    before = robot.time
+    robot.callbacks.append(lambda robot: robot.time > before + 0.5 and tell())
+
+    def tell():
+        robot.callbacks.clear()
+        print('it runs', flush=True)
+
+    try:
+        robot.run(1e6)
+    except MotionError as error:
+        assert 'time went back' in str(error), error
+    else:
+        raise AssertionError('it was not noticed')
+    # Where the arm is now, not where it was; and on it goes.
+    assert robot.time < before, (robot.time, before)
+    assert np.abs(robot.q).max() < 0.01, robot.q
+    reference, pose = robot.session.reference_pose, robot.pose
+    np.testing.assert_allclose(reference.translation, pose.translation, atol=1e-6)
+    robot.move_joints(robot.q + 0.05, duration=0.5)
+    np.testing.assert_allclose(robot.q, 0.05, atol=1e-3)
+    log = robot.log
+    assert (np.diff(log.time) > 0).all() and log.time[0] < before, log.time[[0, -1]]
+    assert log.modes[0][0] < before, log.modes
+print('all of it')
+"""
+
+
+@pytest.mark.slow
+def test_with_another_bridge_it_is_where_the_arm_is(ros_graph):
+    session = Session(ros_graph, bridge_parameters=('real_time_factor:=4.0',))
+    script = run_script(ros_graph, ANOTHER_BRIDGE)
+    script.wait_for('it runs')
+    assert session.bridge.stop() == 0
+    session.start_bridge()
+    script.wait_for('all of it')
+    assert script.wait() == 0
+
+
 MOVING = """
 import sys
 import numpy as np

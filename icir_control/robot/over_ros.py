@@ -49,6 +49,7 @@ _ANSWER_TIMEOUT = 5.0  # s of wall time until a request counts as lost
 _PERIOD = 2e-3  # s of wall time between two looks at what has arrived
 _LOOK = 0.05  # s of the arm between two calls of `look`
 _STATES = QoSProfile(depth=10_000)
+_NO_REFERENCE = 'no reference of the controller'
 _REFERENCE_TIMEOUT = 0.5  # s of wall time; while time stands still none comes
 
 
@@ -87,6 +88,7 @@ class OverRos:
         self._bridge = NodeClient(node, BRIDGE, _ANSWER_TIMEOUT)
         self._request = Request()
         self._arrived = 0.0  # when the last motion had, at the latest [s]
+        self._runs = 1  # how often time has begun
         self._is_open = True
         self._thread = threading.Thread(target=self._take, daemon=True)
         self._thread.start()
@@ -132,7 +134,7 @@ class OverRos:
             qos=_STATES,
         )
         self._wait(lambda: self._rows and self._spans, timeout, 'no state of the arm')
-        self._wait(lambda: self._reference, timeout, 'no reference of the controller')
+        self._wait(lambda: self._reference, timeout, _NO_REFERENCE)
 
     def _configuration(self, timeout: float) -> dict[str, Any]:
         """Return all parameters of the controller, once they are declared."""
@@ -156,13 +158,25 @@ class OverRos:
                 self._executor.spin_once(0.0)
             states = self._states
             while states is not None and states.take():
-                if self._rows and states.stamp_ns <= self._rows[-1][0]:
-                    continue
-                row = states.position.copy(), states.velocity.copy(), states.effort.copy()
-                self._rows.append((states.stamp_ns, *row))
+                self._keep(states)
             # An outcome is told once all states that came before it are there.
             while self._newest_outcomes:
                 self._outcomes.append(self._newest_outcomes.pop(0))
+
+    def _keep(self, states: JointStateSubscription) -> None:
+        """Keep a state; where time has gone back, forget all before it: a bridge that is new."""
+        last_ns = self._rows[-1][0] if self._rows else -1
+        if states.stamp_ns == last_ns:
+            return
+        row = states.position.copy(), states.velocity.copy(), states.effort.copy()
+        if states.stamp_ns > last_ns:
+            self._rows.append((states.stamp_ns, *row))
+            return
+        # Each list is replaced as a whole: another thread reads them.
+        self._spans = [(states.stamp_ns * 1e-9, mode) for _, mode in self._spans[-1:]]
+        self._rows = [(states.stamp_ns, *row)]
+        self._reference, self._arrived = None, 0.0
+        self._runs += 1
 
     def _take_pose(self, message: PoseStamped) -> None:
         self._reference = message
@@ -197,11 +211,17 @@ class OverRos:
 
         They come at a bounded rate: one from before would not be the path's end.
         """
-        assert self._reference is not None
-        end = time.monotonic() + _REFERENCE_TIMEOUT
-        while seconds_of(self._reference.header.stamp) < self._arrived and time.monotonic() < end:
-            time.sleep(_PERIOD)
-        return placement_of(self._reference.pose)
+
+        def found() -> PoseStamped | None:
+            newest = self._reference
+            is_new = newest and seconds_of(newest.header.stamp) >= self._arrived
+            return newest if is_new else None
+
+        with suppress(ConfigurationError):
+            self._wait(found, _REFERENCE_TIMEOUT, '')
+        # Where time stands still, or has gone back, it is the newest or the next one.
+        reference = self._wait(lambda: self._reference, _ANSWER_TIMEOUT, _NO_REFERENCE)
+        return placement_of(reference.pose)
 
     @cached_property
     def world(self) -> World:
@@ -215,7 +235,7 @@ class OverRos:
 
     @property
     def log(self) -> Log:
-        """Every state that has arrived; the torque is that applied until the next one."""
+        """Every state since time last went back; the torque is that applied until the next one."""
         rows = self._rows[:]
         times = np.array([row[0] for row in rows]) * 1e-9
         q, v, effort = (np.array([row[i] for row in rows]) for i in (1, 2, 3))
@@ -298,7 +318,11 @@ class OverRos:
         self._arrived = self.time
 
     def run(self, seconds: float) -> None:
-        """Let time pass."""
+        """Let time pass.
+
+        Raises:
+            MotionError: No state comes, or time goes back.
+        """
         end = self.time + seconds
         self._wait_moving(lambda: self.time >= end, lambda: max(0.0, end - self.time))
 
@@ -411,10 +435,12 @@ class OverRos:
     def _wait_moving(
         self, condition: Callable[[], bool], left: Callable[[], float | None] = lambda: None
     ) -> None:
-        """Wait for as long as new states come."""
-        rows, since, due = len(self._rows), time.monotonic(), self.time
+        """Wait for as long as new states come, one after the other."""
+        runs, rows, since, due = self._runs, len(self._rows), time.monotonic(), self.time
         while not condition():
             time.sleep(_PERIOD)
+            if self._runs != runs:
+                raise MotionError(self._request, f'time went back to {self.time:.3f} s')
             if self.time >= due:
                 due = self.time + _LOOK
                 self.look(left())
