@@ -198,6 +198,7 @@ def test_a_window_without_a_display_is_refused_in_a_sentence(ros_graph):
     assert 'Traceback' not in sim.output
 
 
+@pytest.mark.slow
 def test_without_a_terminal_it_runs_with_options_that_stand_above_the_file(ros_graph, tmp_path):
     params = tmp_path / 'mine.yaml'
     params.write_text(

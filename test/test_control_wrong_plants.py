@@ -77,7 +77,7 @@ def test_both_motions_are_no_worse_on_plants_with_several_deviations(plant):
 @pytest.mark.parametrize(
     ('deviations', 'most'),
     [
-        ({}, 1.003),
+        pytest.param({}, 1.003, marks=pytest.mark.slow),
         pytest.param({'delay_steps': 1, 'substeps': 5}, 1.008, marks=pytest.mark.long),
     ],
     ids=['noise', 'noise, delay and substeps'],

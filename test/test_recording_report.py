@@ -82,6 +82,7 @@ def test_exported_tables_hold_the_states_to_the_last_bit(recorded, monkeypatch, 
     np.testing.assert_array_equal(table['position.joint_2'], position[:, 1])
 
 
+@pytest.mark.slow
 def test_two_recordings_stand_side_by_side(recorded, monkeypatch, tmp_path):
     folder, rows = recorded
     output = tmp_path / 'both.html'

@@ -70,12 +70,13 @@ def state_of(pid: int) -> str:
     return Path(f'/proc/{pid}/stat').read_text().rpartition(')')[2].split()[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ('suspended_at', 'options'),
     [
         (RecorderLine.RECORDING, ()),
         # Here the nodes start as soon as the recorder has subscribed.
-        pytest.param(RecorderLine.WAITING, ('--composed',), marks=pytest.mark.slow),
+        (RecorderLine.WAITING, ('--composed',)),
     ],
 )
 def test_keys_are_served_once_the_start_is_recorded(start, tmp_path, suspended_at, options):

@@ -255,6 +255,7 @@ def test_the_window_shows_the_arm_and_follows_it(screen):
         assert session.end() == 0
 
 
+@pytest.mark.slow
 def test_the_window_leaves_the_simulation_alone(screen):
     watched = '[(world.step(hold * 0.97), viewer.sync()) for _ in range(200)] and None'
     with Session(screen.display) as session:

@@ -418,6 +418,7 @@ def test_sensitivities_find_what_matters(tmp_path):
     assert ends['joint_gains.kp'][0] == ends['joint_gains.kp'][1]
 
 
+@pytest.mark.slow
 def test_the_page_tells_the_worst_runs_and_how_to_see_them(tmp_path):
     study = study_of(tmp_path)
     rows = made_up(study)
