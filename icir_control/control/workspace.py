@@ -50,10 +50,12 @@ _TAKE_STATE = CheckedKernel(_take_state)
 @cache
 def _types() -> tuple[Any, ...]:
     """Return the types of the arguments of a compiled function: they serve every arm."""
-    from icir_control.control.kernels.structs import StructType
-    from icir_control.dynamics.kernels.boxing import PlainArray
+    from numba import types
 
-    return PlainArray(1), StructType(MEMORY_LAYOUT), StructType(TICK_LAYOUT)
+    from icir_control.control.kernels.structs import StructType
+
+    buffer = types.Array(types.float64, 1, 'C')
+    return buffer, StructType(MEMORY_LAYOUT), StructType(TICK_LAYOUT)
 
 
 @cache
@@ -77,9 +79,9 @@ def _compiled_rehearse() -> Callable[..., int]:
     """Return the function of (dynamics, memory, tick, trace) that serves every arm."""
     if JIT_DISABLED:
         return rehearse
-    from icir_control.dynamics.kernels.boxing import PlainArray
+    from numba import types
 
-    return bound(rehearse, *_types(), PlainArray(2))
+    return bound(rehearse, *_types(), types.Array(types.float64, 2, 'C'))
 
 
 @dataclass(frozen=True)

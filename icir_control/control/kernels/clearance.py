@@ -10,7 +10,7 @@ import numpy as np
 
 from icir_control.collision.kernels import layout as at
 from icir_control.collision.kernels.distances import measure, place_shape, write_row
-from icir_control.compiled import inlined
+from icir_control.compiled import kernel
 from icir_control.control.kernels.linear import copy, copy_matrix
 from icir_control.dynamics.kernels import CheckedKernel
 from icir_control.dynamics.kernels import layout as buffer_at
@@ -37,7 +37,7 @@ DAMPING_SHARE = 0.5
 """Of the inertia of a pair by the period that its damping takes at most."""
 
 
-@inlined
+@kernel
 def _look(
     buffer: np.ndarray,
     table: np.ndarray,
@@ -47,7 +47,7 @@ def _look(
     bound: np.ndarray,
     nearest: np.ndarray,
     left: np.ndarray,
-    cell: int,
+    cell: int | np.int64,
     share: float,
 ) -> None:
     """Measure what is due at a place of a path, and write how far it holds into `left`."""
@@ -99,7 +99,8 @@ def follow_distances(
     count, n = pairs.shape[0], path.shape[1]
     rate, left = np.zeros(count), np.zeros(count)
     nearest[EXCESS] = np.inf
-    _look(buffer, table, pairs, found, path, bound, nearest, left, 0, 0.0)
+    first = np.int64(0)  # for a literal, the compiler would make a version of its own
+    _look(buffer, table, pairs, found, path, bound, nearest, left, first, 0.0)
     for cell in range(path.shape[0] - 1):
         for k in range(count):
             rate[k] = 0.0

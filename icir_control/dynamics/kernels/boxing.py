@@ -3,7 +3,8 @@
 **Arguments.** numba's own way of reading an array makes an object that counts references, and
 looks at no more than the size of a number: the types were compared before. These types look at all
 that a kernel relies on, and read an array where it lies, in a few nanoseconds. It is borrowed for
-the duration of the call.
+the duration of the call. Inside it is of numba's own type, so that what kernels call is compiled
+once for Python's calls and for theirs.
 
 **Results.** To allocate and free an array takes longer than a frame's Jacobian. So each kernel
 keeps references to the last few results that it made, and fills one of them anew when nobody else
@@ -19,8 +20,7 @@ import numpy as np
 from llvmlite import ir
 from numba.core import cgutils, types
 from numba.core.datamodel import models
-from numba.core.typeconv import Conversion
-from numba.extending import NativeValue, box, intrinsic, lower_cast, register_model, unbox
+from numba.extending import NativeValue, box, intrinsic, register_model, unbox
 from numba.np.arrayobj import make_array, populate_array
 
 from icir_control.spatial import Motion
@@ -60,16 +60,12 @@ class PlainArray(types.Array):
         super().__init__(types.float64, dimensions, 'C', name=f'PlainArray({dimensions})')
 
 
-class Index(types.Integer):
+class Index(types.Type):
     """The type of all that Python takes for an index: int, also an IntEnum's, and numpy's."""
 
     def __init__(self) -> None:
-        """Make the type; by its name, numpy's functions take it for what it is."""
-        super().__init__('int64', bitwidth=64, signed=True)
-
-    def can_convert_to(self, context: Any, other: types.Type) -> Conversion | None:
-        """Tell the compiler that an int64 may be asked for instead."""
-        return Conversion.safe if other == types.int64 else None
+        """Make the type."""
+        super().__init__('Index')
 
 
 class MotionObject(types.Type):
@@ -81,13 +77,14 @@ class MotionObject(types.Type):
 
 
 register_model(PlainArray)(models.ArrayModel)
-register_model(Index)(models.IntegerModel)
 register_model(MotionObject)(models.OpaqueModel)
 
 
-@lower_cast(Index, types.int64)
-def _to_int64(context: Any, builder: Any, given: Any, wanted: Any, value: Any) -> Any:
-    return value
+def as_it_is_read(kind: types.Type) -> types.Type:
+    """Return the type by which an argument of a kernel is read that inside is of numba's own."""
+    if isinstance(kind, types.Array):
+        return PlainArray(kind.ndim)
+    return Index() if kind == types.int64 else kind
 
 
 @unbox(Index)

@@ -99,10 +99,14 @@ def _dimensions(argument: Any) -> int | None:
 
 def _compiled(function: Any, dimensions: tuple[int | None, ...]) -> Callable[..., Any]:
     # Not imported without the compiler.
-    from icir_control.dynamics.kernels.boxing import Index, PlainArray
+    from numba import types
+
     from icir_control.dynamics.kernels.entrance import entrance
 
-    return entrance(function, *(Index() if n is None else PlainArray(n) for n in dimensions))
+    def kind(n: int | None) -> types.Type:
+        return types.int64 if n is None else types.Array(types.float64, n, 'C')
+
+    return entrance(function, *map(kind, dimensions))
 
 
 def _plain(function: Any, dimensions: tuple[int | None, ...]) -> Callable[..., Any]:

@@ -16,6 +16,8 @@ from numba.core.compiler_machinery import register_pass
 from numba.core.lowering import Lower
 from numba.core.typed_passes import NativeLowering
 
+from icir_control.dynamics.kernels.boxing import as_it_is_read
+
 _INT = ir.IntType(64)
 _POINTER = ir.IntType(8).as_pointer()
 
@@ -79,7 +81,7 @@ def _write_entrance(context: Any, module: Any, code: Any) -> None:
     values = []
     for i, wanted in enumerate(code.argtypes):
         given = builder.load(cgutils.gep_inbounds(builder, arguments, i))
-        read = pyapi.to_native_value(wanted, given)
+        read = pyapi.to_native_value(as_it_is_read(wanted), given)
         with builder.if_then(read.is_error, likely=False):
             builder.ret(_POINTER(None))
         values.append(read.value)
