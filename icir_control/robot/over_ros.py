@@ -308,7 +308,8 @@ class OverRos:
         """Wait until the motion of the last request has arrived."""
         end = self.time + timeout
         self._wait_moving(
-            lambda: bool(self._outcome(Outcome.ARRIVED, Outcome.ABORTED)) or self.time > end
+            self._request,
+            lambda: bool(self._outcome(Outcome.ARRIVED, Outcome.ABORTED)) or self.time > end,
         )
         found = self._outcome(Outcome.ARRIVED, Outcome.ABORTED)
         if found is None:
@@ -324,7 +325,8 @@ class OverRos:
             MotionError: No state comes, or time goes back.
         """
         end = self.time + seconds
-        self._wait_moving(lambda: self.time >= end, lambda: max(0.0, end - self.time))
+        until, left = (lambda: self.time >= end), (lambda: max(0.0, end - self.time))
+        self._wait_moving(f'the end of {seconds:g} s', until, left)
 
     def step(self, steps: int) -> None:
         """Refuse: time passes by itself.
@@ -433,14 +435,23 @@ class OverRos:
             self._children.check()
 
     def _wait_moving(
-        self, condition: Callable[[], bool], left: Callable[[], float | None] = lambda: None
+        self,
+        motion: object,
+        condition: Callable[[], bool],
+        left: Callable[[], float | None] = lambda: None,
     ) -> None:
-        """Wait for as long as new states come, one after the other."""
+        """Wait for as long as new states come, one after the other.
+
+        Args:
+            motion: What is waited for, in words.
+            condition: Called again and again, until it holds.
+            left: Returns how long that will take [s]; None where it is not known.
+        """
         runs, rows, since, due = self._runs, len(self._rows), time.monotonic(), self.time
         while not condition():
             time.sleep(_PERIOD)
             if self._runs != runs:
-                raise MotionError(self._request, f'time went back to {self.time:.3f} s')
+                raise MotionError(motion, f'time went back to {self.time:.3f} s')
             if self.time >= due:
                 due = self.time + _LOOK
                 self.look(left())
@@ -448,7 +459,7 @@ class OverRos:
             if len(self._rows) != rows:
                 rows, since = len(self._rows), time.monotonic()
             elif time.monotonic() - since > STANDSTILL:
-                raise MotionError(self._request, f'no new state for {STANDSTILL:g} s')
+                raise MotionError(motion, f'no new state for {STANDSTILL:g} s')
 
     def close(self) -> None:
         """Leave the graph, and end the processes that were started."""
