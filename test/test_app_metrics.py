@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
+from icir_control.app.demo import table_of, write_report
 from icir_control.app.demo.metrics import (
     command_difference,
     phase_metrics,
@@ -16,7 +17,6 @@ from icir_control.app.demo.metrics import (
     split,
 )
 from icir_control.app.demo.plan import Phase, Push, schedule_of
-from icir_control.app.demo.report import table_of, write_report
 from icir_control.app.demo.run import Run
 from icir_control.app.measurement import DifferentRunsError, Metric, TimeSeries, have_passed
 from icir_control.app.promises import measured as measured_promise

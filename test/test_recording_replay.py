@@ -17,7 +17,7 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from icir_control.app.recording import simulate_again
 from icir_control.app.recording.reader import Recording, RecordingError
-from icir_control.app.recording.rerun import Rerun
+from icir_control.app.recording.replay import Rerun
 from icir_control.nodes.controller.telemetry import LATCHED
 
 LONG = (pytest.mark.long, pytest.mark.timeout(7200))

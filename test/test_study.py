@@ -13,11 +13,16 @@ import pandas as pd
 import pytest
 
 from icir_control import Robot
-from icir_control.app.study.engine import LARGEST_TASK, ClusterError, run_all, run_study
+from icir_control.app.study.engine import (
+    LARGEST_TASK,
+    ClusterError,
+    StudyTable,
+    run_all,
+    run_study,
+)
 from icir_control.app.study.plan import METRICS, Study
 from icir_control.app.study.report import quantiles, sensitivities, worst, write_page
 from icir_control.app.study.run import run_one
-from icir_control.app.study.table import StudyTable
 from icir_control.errors import ConfigurationError
 
 TEXT = """

@@ -172,7 +172,7 @@ def sim(
 def panel_command(panel_host: Annotated[str, PANEL_HOST] = '127.0.0.1') -> None:
     """Serve a page for a browser that shows and drives the arm, until Ctrl-C."""
     from icir_control.app.environment import require
-    from icir_control.app.panel import ARGUMENTS
+    from icir_control.app.sim import ARGUMENTS
 
     require('panel', 'viser')
     require('sim', 'rclpy')

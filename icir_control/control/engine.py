@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from icir_control.control.clearance import Clearance, Repulsion
 from icir_control.control.config import ControllerConfig
+from icir_control.control.kernels.estimate import find_weight, forget_weight
 from icir_control.control.kernels.memory import (
     ACTUATE,
     ADVANCE,
@@ -22,8 +23,7 @@ from icir_control.control.kernels.memory import (
     as_placement,
     as_pose,
 )
-from icir_control.control.kernels.sensors import NOISE_TIME, SLOW
-from icir_control.control.kernels.weight import find_weight, forget_weight
+from icir_control.control.kernels.plant import NOISE_TIME, SLOW
 from icir_control.control.law import Law, Plan, Start, guarded
 from icir_control.control.running_law import RunningLaw
 from icir_control.control.workspace import Workspace

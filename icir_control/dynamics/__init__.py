@@ -6,34 +6,34 @@ coordinates; quaternions are (x, y, z, w). Units are SI and radians.
 
 from icir_control.dynamics.algorithms import aba as aba
 from icir_control.dynamics.algorithms import aba_derivatives as aba_derivatives
+from icir_control.dynamics.algorithms import center_of_mass as center_of_mass
+from icir_control.dynamics.algorithms import (
+    center_of_mass_acceleration as center_of_mass_acceleration,
+)
+from icir_control.dynamics.algorithms import center_of_mass_jacobian as center_of_mass_jacobian
+from icir_control.dynamics.algorithms import (
+    center_of_mass_velocity as center_of_mass_velocity,
+)
+from icir_control.dynamics.algorithms import centroidal_map as centroidal_map
+from icir_control.dynamics.algorithms import (
+    centroidal_map_time_variation as centroidal_map_time_variation,
+)
+from icir_control.dynamics.algorithms import centroidal_momentum as centroidal_momentum
 from icir_control.dynamics.algorithms import compute_all_terms as compute_all_terms
 from icir_control.dynamics.algorithms import coriolis_matrix as coriolis_matrix
 from icir_control.dynamics.algorithms import crba as crba
 from icir_control.dynamics.algorithms import forward_kinematics as forward_kinematics
 from icir_control.dynamics.algorithms import gravity_torque as gravity_torque
 from icir_control.dynamics.algorithms import joint_torque_regressor as joint_torque_regressor
+from icir_control.dynamics.algorithms import kinetic_energy as kinetic_energy
 from icir_control.dynamics.algorithms import minverse as minverse
 from icir_control.dynamics.algorithms import nonlinear_effects as nonlinear_effects
+from icir_control.dynamics.algorithms import potential_energy as potential_energy
 from icir_control.dynamics.algorithms import rnea as rnea
 from icir_control.dynamics.algorithms import rnea_derivatives as rnea_derivatives
 from icir_control.dynamics.algorithms import static_torque as static_torque
+from icir_control.dynamics.algorithms import total_mass as total_mass
 from icir_control.dynamics.builder import ModelBuilder as ModelBuilder
-from icir_control.dynamics.centroidal import center_of_mass as center_of_mass
-from icir_control.dynamics.centroidal import (
-    center_of_mass_acceleration as center_of_mass_acceleration,
-)
-from icir_control.dynamics.centroidal import center_of_mass_jacobian as center_of_mass_jacobian
-from icir_control.dynamics.centroidal import (
-    center_of_mass_velocity as center_of_mass_velocity,
-)
-from icir_control.dynamics.centroidal import centroidal_map as centroidal_map
-from icir_control.dynamics.centroidal import (
-    centroidal_map_time_variation as centroidal_map_time_variation,
-)
-from icir_control.dynamics.centroidal import centroidal_momentum as centroidal_momentum
-from icir_control.dynamics.centroidal import kinetic_energy as kinetic_energy
-from icir_control.dynamics.centroidal import potential_energy as potential_energy
-from icir_control.dynamics.centroidal import total_mass as total_mass
 from icir_control.dynamics.chain import Chain as Chain
 from icir_control.dynamics.chain import KinematicTree as KinematicTree
 from icir_control.dynamics.configuration import difference as difference

@@ -104,7 +104,7 @@ def simulate_again(path: Path) -> bool:
     """
     _require('mcap')
     from icir_control.app.recording.reader import Recording
-    from icir_control.app.recording.rerun import Rerun
+    from icir_control.app.recording.replay import Rerun
 
     recording = Recording(path)
     difference = Rerun(recording).run()

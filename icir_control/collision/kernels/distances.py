@@ -40,7 +40,14 @@ def place_shape(rows: np.ndarray, table: np.ndarray, k: int) -> None:
 
 @inlined
 def _pair(
-    table: np.ndarray, i: int, j: int, out: np.ndarray, k: int, sign: float, thin: bool
+    table: np.ndarray,
+    i: int,
+    j: int,
+    half: Vector,
+    radius_j: float,
+    out: np.ndarray,
+    k: int,
+    sign: float,
 ) -> None:
     """Take the distance of the capsule around shape i and of shape j, if it is a better bound.
 
@@ -48,25 +55,22 @@ def _pair(
         table: Shapes.
         i: A shape.
         j: Another, or a half-space; then i stands for itself.
+        half: Half the sizes of the box that stands for j, before it is rounded.
+        radius_j: Of its rounding.
         out: Distances.
         k: Row of the pair.
         sign: -1 where i is the second of the pair.
-        thin: Whether the capsule around j, too, stands for j.
     """
     R_i, p_i = (
         vec.load_matrix(table, i, at.PLACED_ROTATION),
         vec.load(table, i, at.PLACED_POSITION),
     )
     R, p = vec.load_matrix(table, j, at.PLACED_ROTATION), vec.load(table, j, at.PLACED_POSITION)
-    radius_i, radius_j = table[i, at.RADIUS], table[j, at.RADIUS]
+    radius_i = table[i, at.RADIUS]
     if table[j, at.KIND] == at.HALF_SPACE:
         found = shapes.box_half_space(R_i, p_i, vec.load(table, i, at.HALF), R, p)
     else:
         radius_i = table[i, at.SEGMENT_RADIUS]
-        half = vec.load(table, j, at.HALF)
-        if thin:
-            # A cylinder's is along z.
-            half, radius_j = vec.load(table, j, at.SEGMENT), table[j, at.SEGMENT_RADIUS]
         way = vec.apply_transposed(R, vec.apply(R_i, vec.load(table, i, at.SEGMENT)))
         center = vec.apply_transposed(R, vec.subtract(p_i, p))
         found = shapes.segment_box(center, way, half)
@@ -158,12 +162,15 @@ def measure(table: np.ndarray, pairs: np.ndarray, k: int, out: np.ndarray) -> No
     for swap in range(2):
         if both or is_ordered == (swap == 0):
             i, j, sign = (b, a, -1.0) if swap else (a, b, 1.0)
-            _pair(table, i, j, out, k, sign, False)
+            half, radius = vec.load(table, j, at.HALF), table[j, at.RADIUS]
+            _pair(table, i, j, half, radius, out, k, sign)
     for side in range(2):
         i, j, sign = (b, a, -1.0) if side else (a, b, 1.0)
         if table[i, at.KIND] == at.CYLINDER and table[j, at.KIND] != at.HALF_SPACE:
             if table[j, at.KIND] != at.BOX and (side == 0 or not both):
-                _pair(table, j, i, out, k, -sign, True)
+                # The capsule around a cylinder, along its z, stands for it, too.
+                half, radius = vec.load(table, i, at.SEGMENT), table[i, at.SEGMENT_RADIUS]
+                _pair(table, j, i, half, radius, out, k, -sign)
             z = vec.apply(vec.load_matrix(table, i, at.PLACED_ROTATION), (0.0, 0.0, 1.0))
             p = vec.load(table, i, at.PLACED_POSITION)
             if vec.dot(z, vec.subtract(p, vec.load(table, j, at.PLACED_POSITION))) < 0.0:

@@ -164,7 +164,7 @@ def _overlapping(center: Vector, way: Vector, half: Vector, s: float) -> Found:
             if half[0] > 0.0:
                 break
             # Lines or points that coincide can be separated across the line.
-            e = perpendicular(way if length > 0.0 else _unit(2))
+            e = perpendicular(way if length > 0.0 else vec.Z)
         elif i < 3:
             e = vec.cross(way, e)
             size = sqrt(vec.dot(e, e))

@@ -17,7 +17,7 @@ from icir_control.control.kernels.contact import TOUCHED, leave_path, wait_here
 from icir_control.control.kernels.follow import follow, place, ramp_rate
 from icir_control.control.kernels.linear import copy
 from icir_control.control.kernels.memory import JOINT_PATH, NO_PATH, POSE_PATH
-from icir_control.control.kernels.sensors import QUIET, SLOW
+from icir_control.control.kernels.plant import QUIET, SLOW
 from icir_control.control.kernels.structs import Struct
 from icir_control.trajectory.kernels import (
     polynomial_at,

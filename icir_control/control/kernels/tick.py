@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from icir_control.compiled import JIT_DISABLED, part
-from icir_control.control.kernels.estimate import observe
+from icir_control.control.kernels.estimate import observe, turn_weight
 from icir_control.control.kernels.limits import (
     brake,
     keep_off_limits,
@@ -29,11 +29,16 @@ from icir_control.control.kernels.memory import (
     STEP,
     TICK,
 )
-from icir_control.control.kernels.plant import bring_terms, predict, send, step_plant, update_terms
+from icir_control.control.kernels.plant import (
+    bring_terms,
+    predict,
+    remember,
+    send,
+    step_plant,
+    update_terms,
+)
 from icir_control.control.kernels.reference import advance_reference
-from icir_control.control.kernels.sensors import remember
 from icir_control.control.kernels.structs import Struct, separate
-from icir_control.control.kernels.weight import turn_weight
 from icir_control.dynamics.kernels import frame_terms, gravity_of, mass_matrix_of, nle_of
 from icir_control.dynamics.kernels.checked import with_entrance
 

@@ -13,6 +13,7 @@ Matrix = tuple[Vector, Vector, Vector]
 Symmetric = tuple[float, float, float, float, float, float]
 
 ZERO: Vector = (0.0, 0.0, 0.0)
+Z: Vector = (0.0, 0.0, 1.0)
 IDENTITY: Matrix = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
 
 
