@@ -10,11 +10,11 @@ from icir_control.control import Controller, ControllerConfig
 from icir_control.control.arm import WELL_CONDITIONED, Arm
 from icir_control.control.position_first import position_first
 from icir_control.dynamics import KinematicTree, gravity_torque, load_urdf
-from icir_control.errors import OutOfReachError
+from icir_control.errors import OutOfReachError, RefusedError
 from icir_control.nodes.robot import shipped_parameters
 from icir_control.parameter import replaced
 from icir_control.share import share_directory
-from icir_control.spatial import SE3, exp3, log3
+from icir_control.spatial import SE3, Motion, exp3, exp6, log3
 
 HAND = Path(__file__).resolve().parent / 'data' / 'arm_with_hand.urdf'
 
@@ -96,6 +96,32 @@ def test_arms_with_fewer_joints_take_jog_steps(locked):
         pose = arm.placement(start)
         controller.set_target_pose(SE3(pose.rotation, pose.translation + 0.01 * axis))
     assert controller.mode == 'jog'
+
+
+@pytest.mark.parametrize('locked', LESS)
+def test_the_tool_arrives_where_it_was_told_to_or_the_goal_is_refused(locked):
+    """Anchor: up to 0.2 m beside it, where the inverse of a few joints was taken for a solution."""
+    fixed = [f'{name}=0.2' for name in locked]
+    options = {'base_frame': 'floor', 'end_effector_frame': 'hand', 'default_effort': 80.0}
+    robot = Robot.simulate(HAND, locked_joints=fixed, **options)
+    loop, rng, refused = robot.session.loop, np.random.default_rng(5), 0
+    robot.home()
+    for _ in range(8):
+        way = exp6(Motion(rng.uniform(-0.08, 0.08, 3), rng.uniform(-0.2, 0.2, 3)))
+        goal = loop.controller.current_pose @ way
+        loop.controller.select('jog')
+        loop.controller.take_events()
+        try:
+            loop.controller.set_target_pose(goal)
+        except RefusedError:
+            refused += 1
+            continue
+        has_turned = not loop.controller.take_events()  # no word of a position alone
+        loop.run(3000)
+        reached = loop.controller.current_pose
+        assert np.abs(reached.translation - goal.translation).max() < 1e-6
+        assert not has_turned or np.abs(reached.rotation - goal.rotation).max() < 1e-6
+    assert (refused == 8) == (len(locked) == 4)
 
 
 def test_five_joints_follow_a_straight_line_that_they_can_and_rest_at_its_end(tmp_path):

@@ -19,6 +19,9 @@ from icir_control.trajectory.kernels import pose_at, pose_rates_at
 NEWTON_STEPS = 2
 """Of the inverse kinematics in a period; from the last solution the second reaches round-off."""
 
+OFF_PATH = 1e-6
+"""[m, rad] Left before the last of these steps: fewer than six joints cannot follow such a path."""
+
 RATE_SLOPE = 5.0
 """[1/s] How fast the speed along a path may change, as a share of the path's own speed."""
 
@@ -108,7 +111,7 @@ def _move_in_null_space(memory: Struct, tick: Struct, J: np.ndarray) -> None:
 
 @part
 def _newton(dynamics: np.ndarray, memory: Struct, J: np.ndarray) -> bool:
-    """Move `q_after` onto the path by q += J^+ e; False where there is no inverse.
+    """Move `q_after` onto the path by q += J^+ e; False where that does not lead there.
 
     J is that of the last step, which differs from the one there by round-off.
     """
@@ -117,10 +120,11 @@ def _newton(dynamics: np.ndarray, memory: Struct, J: np.ndarray) -> bool:
     L, dq = scratch_matrix(6, 6), np.empty(q.shape[0])
     coefficients = memory.pose_coefficients
     pose_at(memory.pose_start, coefficients, memory.duration, memory.path_time, goal)
-    solved = True
+    solved, left = True, 0.0
     for _ in range(NEWTON_STEPS):
         placement_terms(dynamics, q, memory.frame, pose, J)
         error = pose_error(pose, goal)
+        left = np.abs(error).max()
         _regular_gram(J, L)
         if cholesky(L):
             cholesky_solve(L, error)
@@ -129,7 +133,8 @@ def _newton(dynamics: np.ndarray, memory: Struct, J: np.ndarray) -> bool:
                 q[i] += dq[i]
         else:
             solved = False
-    return solved
+    # With six joints or more the inverse alone tells; with fewer there always is one.
+    return solved and (q.shape[0] >= 6 or left < OFF_PATH)
 
 
 @part
