@@ -98,9 +98,10 @@ def test_arms_with_fewer_joints_take_jog_steps(locked):
     assert controller.mode == 'jog'
 
 
+@pytest.mark.parametrize('mode', ['jog', 'impedance'])
 @pytest.mark.parametrize('locked', LESS)
-def test_the_tool_arrives_where_it_was_told_to_or_the_goal_is_refused(locked):
-    """Anchor: up to 0.2 m beside it, where the inverse of a few joints was taken for a solution."""
+def test_the_tool_arrives_where_it_was_told_to_or_the_goal_is_refused(locked, mode):
+    """Anchor: up to 0.06 m beside it, where the nearest pose was taken for a solution."""
     fixed = [f'{name}=0.2' for name in locked]
     options = {'base_frame': 'floor', 'end_effector_frame': 'hand', 'default_effort': 80.0}
     robot = Robot.simulate(HAND, locked_joints=fixed, **options)
@@ -109,7 +110,7 @@ def test_the_tool_arrives_where_it_was_told_to_or_the_goal_is_refused(locked):
     for _ in range(8):
         way = exp6(Motion(rng.uniform(-0.08, 0.08, 3), rng.uniform(-0.2, 0.2, 3)))
         goal = loop.controller.current_pose @ way
-        loop.controller.select('jog')
+        loop.controller.select(mode)
         loop.controller.take_events()
         try:
             loop.controller.set_target_pose(goal)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from icir_control.control.arm import Arm
 from icir_control.control.law import Plan, Start
-from icir_control.control.motion import LEANING_SHARE, plan_joint_motion
+from icir_control.control.motion import LEANING_SHARE, VELOCITY_SHARE, plan_joint_motion
 from icir_control.errors import ConfigurationError, OutOfReachError
 from icir_control.parameter import parameter
 from icir_control.spatial import SE3, log3
@@ -95,15 +95,17 @@ def plan_position_motion(
     Raises:
         RefusedError: As `position_first` and `plan_joint_motion`.
     """
-    if not leans:
-        posture = position_first(arm, goal, start.q, joints)
-        return plan_joint_motion(arm, start, posture, duration, profile)
-    q, v = position_first(arm, start.pose, start.q, joints), np.zeros(arm.nv)
-    rows = arm.jacobian(q)[:3, joints]
-    v[joints] = np.linalg.lstsq(rows, start.twist.vector[:3], rcond=_RANK)[0]
-    posture = position_first(arm, goal, q, joints)
-    start = replace(start, q=q, v=v)
-    return plan_joint_motion(arm, start, posture, duration, profile, LEANING_SHARE)
+    share = VELOCITY_SHARE
+    if leans:
+        share = LEANING_SHARE
+        q, v = position_first(arm, start.pose, start.q, joints), np.zeros(arm.nv)
+        rows = arm.jacobian(q)[:3, joints]
+        v[joints] = np.linalg.lstsq(rows, start.twist.vector[:3], rcond=_RANK)[0]
+        start = replace(start, q=q, v=v)
+    posture = position_first(arm, goal, start.q, joints)
+    plan = plan_joint_motion(arm, start, posture, duration, profile, share)
+    note = f'{len(joints)} joints bring the tool to the position, and turn it as far as they can'
+    return replace(plan, note='; '.join(filter(None, [note, plan.note])))
 
 
 def position_first(

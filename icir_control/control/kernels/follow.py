@@ -20,7 +20,7 @@ NEWTON_STEPS = 2
 """Of the inverse kinematics in a period; from the last solution the second reaches round-off."""
 
 OFF_PATH = 1e-6
-"""[m, rad] Left before the last of these steps: fewer than six joints cannot follow such a path."""
+"""[m, rad] Left before the last of them: fewer than six joints cannot follow such a path."""
 
 RATE_SLOPE = 5.0
 """[1/s] How fast the speed along a path may change, as a share of the path's own speed."""

@@ -33,7 +33,7 @@ from icir_control.control.position_first import (
     joints_beyond,
     plan_position_motion,
 )
-from icir_control.errors import ConfigurationError
+from icir_control.errors import ConfigurationError, RefusedError
 from icir_control.parameter import FloatArray, parameter
 from icir_control.scratch import scratch_matrix
 from icir_control.spatial import SE3
@@ -160,20 +160,16 @@ class Impedance(Law):
         return Plan(path, self.stop_time)
 
     def plan_pose(self, start: Start, goal: SE3) -> Plan:
-        """Move the rest pose; the arm follows as softly as it is set."""
-        if self.held_link:
-            how = self.duration, self.profile, self._joints
-            return plan_position_motion(self.arm, start, goal, *how, leans=True)
-        return plan_pose_motion(
-            self.arm,
-            start,
-            goal,
-            self.duration,
-            self.profile,
-            self.following,
-            self.path,
-            leans=True,
-        )
+        """Move the rest pose, as `Task` does the arm, which follows as softly as it is set."""
+        arm, how = self.arm, (self.duration, self.profile)
+        if not self.held_link:
+            try:
+                following, path = self.following, self.path
+                return plan_pose_motion(arm, start, goal, *how, following, path, leans=True)
+            except RefusedError:
+                if arm.nv >= 6:
+                    raise
+        return plan_position_motion(arm, start, goal, *how, self._joints, leans=True)
 
     @compiled
     def acceleration(self, tick: Tick) -> FloatArray:

@@ -1,6 +1,5 @@
 """Task space: the end effector along a straight path, by PD and computed torque."""
 
-from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
@@ -128,10 +127,7 @@ class Task(Law):
             except RefusedError:
                 if arm.nv >= 6:
                     raise
-        plan = plan_position_motion(arm, start, goal, *how, self._joints)
-        joints = len(self._joints)
-        note = f'{joints} joints bring the tool to the position, and turn it as far as they can'
-        return replace(plan, note='; '.join(filter(None, [note, plan.note])))
+        return plan_position_motion(arm, start, goal, *how, self._joints)
 
     @compiled
     def acceleration(self, tick: Tick) -> FloatArray:
