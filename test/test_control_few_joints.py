@@ -6,13 +6,10 @@ import numpy as np
 import pytest
 
 from icir_control import Robot
-from icir_control.control import Controller, ControllerConfig
 from icir_control.control.arm import WELL_CONDITIONED, Arm
 from icir_control.control.position_first import position_first
 from icir_control.dynamics import KinematicTree, gravity_torque, load_urdf
 from icir_control.errors import OutOfReachError, RefusedError
-from icir_control.nodes.robot import shipped_parameters
-from icir_control.parameter import replaced
 from icir_control.share import share_directory
 from icir_control.spatial import SE3, Motion, exp3, exp6, log3
 
@@ -82,22 +79,6 @@ def test_a_position_out_of_reach_is_refused():
         position_first(arm, goal, arm.rest_posture)
 
 
-@pytest.mark.parametrize('locked', LESS[:3])
-def test_arms_with_fewer_joints_take_jog_steps(locked):
-    arm = arm_without(*locked)
-    parameters = replaced({}, shipped_parameters('any', 'controller'))
-    frames = {'base_frame': 'floor', 'end_effector_frame': 'hand'}
-    config = ControllerConfig.from_parameters(replaced(parameters, frames), arm.model)
-    controller, v = Controller(arm.model, config), np.zeros(arm.nv)
-    start = arm.rest_posture
-    controller.restart(0.0, start, v)
-    controller.select('jog')
-    for axis in np.eye(3):
-        pose = arm.placement(start)
-        controller.set_target_pose(SE3(pose.rotation, pose.translation + 0.01 * axis))
-    assert controller.mode == 'jog'
-
-
 @pytest.mark.parametrize('mode', ['jog', 'impedance'])
 @pytest.mark.parametrize('locked', LESS)
 def test_the_tool_arrives_where_it_was_told_to_or_the_goal_is_refused(locked, mode):
@@ -107,7 +88,7 @@ def test_the_tool_arrives_where_it_was_told_to_or_the_goal_is_refused(locked, mo
     robot = Robot.simulate(HAND, locked_joints=fixed, **options)
     loop, rng, refused = robot.session.loop, np.random.default_rng(5), 0
     robot.home()
-    for _ in range(8):
+    for _ in range(4):
         way = exp6(Motion(rng.uniform(-0.08, 0.08, 3), rng.uniform(-0.2, 0.2, 3)))
         goal = loop.controller.current_pose @ way
         loop.controller.select(mode)
@@ -122,7 +103,7 @@ def test_the_tool_arrives_where_it_was_told_to_or_the_goal_is_refused(locked, mo
         reached = loop.controller.current_pose
         assert np.abs(reached.translation - goal.translation).max() < 1e-6
         assert not has_turned or np.abs(reached.rotation - goal.rotation).max() < 1e-6
-    assert (refused == 8) == (len(locked) == 4)
+    assert refused == (4 if len(locked) == 4 else 0)  # two joints move it on a surface
 
 
 def test_five_joints_follow_a_straight_line_that_they_can_and_rest_at_its_end(tmp_path):
