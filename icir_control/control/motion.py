@@ -273,9 +273,11 @@ def _plan_straight(
     arm.check_clearance('the path', trace)
     if seconds <= 1.02 * duration + 0.02:
         return Plan(path, duration)
+    # That of fewer than six joints is always 0.
+    cause = f' (smallest singular value {least:.2g})' if arm.nv >= 6 else ''
     note = (
         f'the motion takes {seconds:.3g} s instead of {duration:.3g} s: the joints would have '
-        f'been over their limits of speed or torque (smallest singular value {least:.2g})'
+        f'been over their limits of speed or torque{cause}'
     )
     return Plan(path, seconds, note)
 
