@@ -21,6 +21,11 @@ def arm_without(*locked, effort=80.0):
     return Arm(load_urdf(HAND, locked=chain.held, default_effort=effort), 'floor', 'hand')
 
 
+def options_of(locked):
+    frames = {'base_frame': 'floor', 'end_effector_frame': 'hand', 'default_effort': 80.0}
+    return {**frames, 'locked_joints': [f'{name}=0.2' for name in locked]}
+
+
 LESS = [
     ('turn',),
     ('turn', 'bend'),
@@ -83,9 +88,7 @@ def test_a_position_out_of_reach_is_refused():
 @pytest.mark.parametrize('locked', LESS)
 def test_the_tool_arrives_where_it_was_told_to_or_the_goal_is_refused(locked, mode):
     """Anchor: up to 0.06 m beside it, where the nearest pose was taken for a solution."""
-    fixed = [f'{name}=0.2' for name in locked]
-    options = {'base_frame': 'floor', 'end_effector_frame': 'hand', 'default_effort': 80.0}
-    robot = Robot.simulate(HAND, locked_joints=fixed, **options)
+    robot = Robot.simulate(HAND, **options_of(locked))
     loop, rng, refused = robot.session.loop, np.random.default_rng(5), 0
     robot.home()
     for _ in range(4):
@@ -104,6 +107,29 @@ def test_the_tool_arrives_where_it_was_told_to_or_the_goal_is_refused(locked, mo
         assert np.abs(reached.translation - goal.translation).max() < 1e-6
         assert not has_turned or np.abs(reached.rotation - goal.rotation).max() < 1e-6
     assert refused == (4 if len(locked) == 4 else 0)  # two joints move it on a surface
+
+
+@pytest.mark.long
+@pytest.mark.parametrize('locked', LESS)
+def test_poses_that_few_joints_can_have_are_reached_from_anywhere(locked):
+    robot = Robot.simulate(HAND, **options_of(locked), parameters={'modes.jog.path': 'any'})
+    loop, rng = robot.session.loop, np.random.default_rng(2)
+    controller, model = loop.controller, loop.model
+    robot.home()
+    controller.select('jog')
+    for _ in range(20):
+        lower, upper = model.lower_position_limit + 0.05, model.upper_position_limit - 0.05
+        goal = arm_without(*locked).placement(rng.uniform(lower, upper))
+        controller.take_events()
+        controller.set_target_pose(goal)
+        assert 'as far as they can' not in str(controller.take_events())
+        loop.run(1000)
+        while controller.motion_left > 0.0:
+            loop.run(1000)
+        loop.run(1500)
+        reached = controller.current_pose
+        assert np.abs(reached.translation - goal.translation).max() < 1e-6
+        assert np.abs(reached.rotation - goal.rotation).max() < 1e-6
 
 
 def test_five_joints_follow_a_straight_line_that_they_can_and_rest_at_its_end(tmp_path):
