@@ -20,7 +20,7 @@ NEWTON_STEPS = 2
 """Of the inverse kinematics in a period; from the last solution the second reaches round-off."""
 
 OFF_PATH = 1e-6
-"""[m, rad] Left before the last of them: fewer than six joints cannot follow such a path."""
+"""[m, rad] Left after them: fewer than six joints cannot follow such a path."""
 
 RATE_SLOPE = 5.0
 """[1/s] How fast the speed along a path may change, as a share of the path's own speed."""
@@ -120,11 +120,10 @@ def _newton(dynamics: np.ndarray, memory: Struct, J: np.ndarray) -> bool:
     L, dq = scratch_matrix(6, 6), np.empty(q.shape[0])
     coefficients = memory.pose_coefficients
     pose_at(memory.pose_start, coefficients, memory.duration, memory.path_time, goal)
-    solved, left = True, 0.0
+    solved = True
     for _ in range(NEWTON_STEPS):
         placement_terms(dynamics, q, memory.frame, pose, J)
         error = pose_error(pose, goal)
-        left = np.abs(error).max()
         _regular_gram(J, L)
         if cholesky(L):
             cholesky_solve(L, error)
@@ -133,8 +132,11 @@ def _newton(dynamics: np.ndarray, memory: Struct, J: np.ndarray) -> bool:
                 q[i] += dq[i]
         else:
             solved = False
-    # With six joints or more the inverse alone tells; with fewer there always is one.
-    return solved and (q.shape[0] >= 6 or left < OFF_PATH)
+    if q.shape[0] < 6:  # there always is an inverse
+        placement_terms(dynamics, q, memory.frame, pose, J)
+        error = pose_error(pose, goal)
+        solved = np.abs(error).max() < OFF_PATH
+    return solved
 
 
 @part
