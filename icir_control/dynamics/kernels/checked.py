@@ -1,7 +1,7 @@
 """Kernels that Python calls: they check types, lengths and values themselves.
 
 To find out the types of its arguments, numba's own wrapper takes 0.1 us for two arrays, as long as
-placing the bodies of an arm. Here they are known, and checked as they are read; see `entrance`.
+placing the bodies of an arm. Here they are known, and checked as they are read; see `boxing`.
 
 A checked kernel returns 0, or a number above 0 when an argument is wrong: where a quaternion is
 not of unit length, the place of its configuration behind the buffer. It asks for one vector after
@@ -29,11 +29,11 @@ if JIT_DISABLED:
         """Return a `Motion` of two vectors."""
         return Motion.trusted(np.array((*linear, *angular)))
 else:
-    from icir_control.dynamics.kernels import entrance
+    from icir_control.dynamics.kernels import boxing
     from icir_control.dynamics.kernels.entrance import EntranceCompiler
 
-    fresh_matrix = entrance.fresh_matrix  # type: ignore[assignment]
-    new_motion = entrance.new_motion  # type: ignore[assignment]
+    fresh_matrix = boxing.fresh_matrix  # type: ignore[assignment]
+    new_motion = boxing.new_motion  # type: ignore[assignment]
 
 LARGEST = 1e100
 """The sum of the magnitudes of a vector is below: squares of larger numbers are infinite."""
