@@ -7,7 +7,7 @@ from closed_loop import HOME, ClosedLoop
 from icir_control.app.promises.compliance import released, stiffness_errors
 from icir_control.control.laws.impedance import mode_damping
 from icir_control.dynamics import ReferenceFrame, compute_all_terms, frame_jacobian
-from icir_control.spatial import log3
+from icir_control.spatial import SE3, log3
 
 TOOL = 'end_effector_link'
 
@@ -73,6 +73,56 @@ def test_impedance_comes_back():
     loop.pushed(np.array([5.0, 3.0, -4.0, 0.1, 0.0, 0.2]), 1.0)
     loop.run(4000)
     assert np.linalg.norm(loop.placement.translation - before.translation) < 1e-6
+
+
+@pytest.mark.parametrize('robot', ['gen3_6dof', 'gen3_7dof'])
+def test_a_moving_spring_takes_the_tool_along_its_line(robot):
+    """The arm's own inertia does not hold it back: 0.1 m in 2 s by an independent cubic."""
+    loop = ClosedLoop(robot=robot, start=np.zeros(int(robot[5])))
+    loop.go('home', 6.0)
+    loop.go('impedance', 0.5)
+    start, way = loop.placement, np.array([0.0, 0.1, 0.0])
+    loop.controller.set_target_pose(SE3(start.rotation, start.translation + way))
+    times, places = [], []
+    loop.run(2500, lambda: (times.append(loop.time), places.append(loop.placement.translation)))
+    share = np.clip((np.array(times) - times[0]) / 2.0, 0.0, 1.0)
+    line = start.translation + np.outer(3.0 * share**2 - 2.0 * share**3, way)
+    assert np.abs(np.array(places) - line).max() < 3e-4
+    assert np.abs(places[-1] - line[-1]).max() < 1e-5
+
+
+@pytest.mark.parametrize('robot', ['gen3_6dof', 'gen3_7dof'])
+def test_a_spring_that_a_hand_holds_off_takes_a_target(robot):
+    """The path is the reference's: it takes its time, and the arm stays off by K^-1 f."""
+    loop = ClosedLoop(robot=robot, start=np.zeros(int(robot[5])))
+    loop.go('home', 6.0)
+    loop.go('impedance', 0.5)
+    start, ramp = loop.placement, iter([*np.linspace(0.0, 20.0, 2000), *[20.0] * 12000])
+
+    def push() -> None:
+        force = loop.placement.rotation.T @ [0.0, next(ramp), 0.0]
+        loop.world.push(TOOL, np.concatenate([force, np.zeros(3)]))
+
+    loop.run(6000, push)
+    assert loop.placement.translation[1] - start.translation[1] == pytest.approx(0.04, rel=0.01)
+    goal = SE3(start.rotation, start.translation + [0.0, 0.0, 0.05])
+    loop.controller.set_target_pose(goal)
+    loop.run(1, push)
+    assert loop.controller.motion_left == pytest.approx(2.0, abs=2e-3)
+    loop.run(6000, push)
+    off = loop.placement.translation - goal.translation
+    np.testing.assert_allclose(off, [0.0, 0.04, 0.0], atol=4e-4)
+
+
+def test_speed_scale_slows_a_moving_spring_down():
+    loop = ClosedLoop(start=HOME, speed_scale=0.5)
+    loop.go('impedance', 0.5)
+    start, way = loop.placement, np.array([0.0, 0.0, -0.05])
+    loop.controller.set_target_pose(SE3(start.rotation, start.translation + way))
+    loop.run(2000)
+    assert loop.placement.translation[2] - start.translation[2] == pytest.approx(-0.025, abs=1e-3)
+    loop.run(2500)
+    np.testing.assert_allclose(loop.placement.translation, start.translation + way, atol=1e-5)
 
 
 @pytest.mark.parametrize('axis', range(3))

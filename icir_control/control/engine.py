@@ -159,6 +159,7 @@ class Engine:
         memory.filtered_velocity[:] = self.v
         memory.filtered_position[:] = self.q
         memory.path = NO_PATH
+        self.tick_record.has_joint_reference = False
         self._segments.clear()
         self.workspace.run(SENSE)
         # The bridge bears the arm until the first command arrives at the motors.
@@ -290,22 +291,24 @@ class Engine:
         self.workspace.forget_contact()
         self._segments = deque(plan.then)
         memory.settles = plan.halts and self._rests
-        memory.joints_follow = memory.tracks and memory.path == POSE_PATH
         named = type(law).acceleration.__code__.co_names
         memory.needs_twist = not self._law.is_compiled or 'twist_reference' in named
         memory.needs_singular_value = (
             not self._law.is_compiled or 'smallest_singular_value' in named
         )
-        if memory.joints_follow:
+        # The arm that leans on a pose need not be where its path begins.
+        q, v = plan.joints or (start.q, start.v)
+        tick = self.tick_record
+        tick.on_joint_path = law.FOLLOWS == 'pose' and memory.path == JOINT_PATH
+        tick.has_joint_reference = memory.path == JOINT_PATH
+        if memory.path == POSE_PATH and (tracks or plan.joints):
             self.workspace.prepare_to_follow()
-        q, v = start.q, start.v
-        self.tick_record.on_joint_path = law.FOLLOWS == 'pose' and memory.path == JOINT_PATH
+            tick.has_joint_reference = True
         if isinstance(plan.path, JointTrajectory) and law.FOLLOWS == 'pose':
             self.workspace.prepare_to_place()
-            # The arm that leans on a pose need not be where its path begins.
             q, v = plan.path.coefficients[:, :2].T
         self.workspace.install_start(start.time, q, v)
-        self.tick_record.pose_reference[:] = as_pose(start.pose)
+        tick.pose_reference[:] = as_pose(start.pose)
 
     def prepare(self, law: Law) -> None:
         """Compile a law, and what it may need of the rest, unless that is done."""
@@ -313,7 +316,7 @@ class Engine:
         if 'pose' in law.accepts:
             prepare_inverse_kinematics()
             self.workspace.prepare_to_place()
-        if law.TRACKS and law.FOLLOWS == 'pose':
+        if law.FOLLOWS == 'pose' and (law.TRACKS or 'pose' in law.accepts):
             self.workspace.prepare_to_follow()
 
     def take_parameters(self, law: Law) -> None:

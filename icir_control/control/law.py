@@ -55,6 +55,8 @@ class Plan:
         then: Where a joint path goes on after its end; each follows the one before.
         halts: Whether a joint path leads to a halt, wherever that is: soon after the start it may
             be shifted, as far as the first sample was wrong about where the arm rests.
+        joints: (nv,) positions and (nv,) velocities with which the joints begin to follow a pose
+            path on which the arm only leans; None where no joints follow it.
     """
 
     path: JointTrajectory | SE3Trajectory | None = None
@@ -62,6 +64,7 @@ class Plan:
     note: str = ''
     then: tuple[JointTrajectory, ...] = ()
     halts: bool = False
+    joints: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
 
 
 class Tick:
@@ -81,13 +84,14 @@ class Tick:
         smallest_singular_value: Of the Jacobian, metres and radians mixed; for a compiled law only
             where its text names it.
         position_reference: (nv,) where the law's plan is a joint path, or a pose path that the
-            joints follow because the law tracks.
+            joints follow: because the law tracks, or the plan says where they begin.
         velocity_reference: (nv,) of the same, matched to the plant's integrator.
         acceleration_reference: (nv,) of the same.
         pose_reference: (4, 3) where the law's plan is a pose path, or where it follows poses.
         twist_reference: (6,) of the same, LOCAL; for a compiled law only where its text names it.
         frame_acceleration_reference: (6,) of the same, classical, LOCAL.
         on_joint_path: Whether a law that follows poses goes by a joint path.
+        has_joint_reference: Whether there is a `position_reference`.
         joint_kp: (nv,) [1/s^2], the configured `joint_gains`.
         joint_kd: (nv,) [1/s].
         task_kp: (6,) [1/s^2], the configured `task_gains`.
@@ -139,6 +143,11 @@ class Tick:
     def on_joint_path(self) -> bool:
         """Whether a law that follows poses goes by a joint path."""
         return bool(self._record.on_joint_path)
+
+    @property
+    def has_joint_reference(self) -> bool:
+        """Whether there is a `position_reference`."""
+        return bool(self._record.has_joint_reference)
 
     @property
     def smallest_singular_value(self) -> float:

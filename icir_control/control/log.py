@@ -5,13 +5,18 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from icir_control.control.kernels.memory import JOINT_PATH, POSE_PATH
+from icir_control.control.kernels.memory import POSE_PATH
 from icir_control.control.readout import Readout
 from icir_control.dynamics.kernels import CheckedKernel
 
-FIELDS: Final = ('position_reference', 'velocity_reference', 'pose_reference')
+FIELDS: Final = (
+    'position_reference',
+    'velocity_reference',
+    'has_joint_reference',
+    'pose_reference',
+)
 """Of the tick's record."""
-MEMORY_FIELDS: Final = ('torque', 'torque_unsaturated', 'path', 'joints_follow')
+MEMORY_FIELDS: Final = ('torque', 'torque_unsaturated', 'path')
 """Of the controller's memory."""
 
 _ROWS = 4096
@@ -117,19 +122,18 @@ class TickLog:
         pose.
         """
         nv = self._nv
-        sizes = [1, nv, nv, nv, nv, 12, nv, nv, 1, 1]
+        sizes = [1, nv, nv, nv, nv, 1, 12, nv, nv, 1]
         rows = self._rows[: self._count].copy()
-        time, q, v, q_reference, v_reference, pose, torque, unsaturated, *flags = np.split(
+        time, q, v, q_reference, v_reference, has, pose, torque, unsaturated, kind = np.split(
             rows, np.cumsum(sizes)[:-1], axis=1
         )
-        path, follows = (np.ascontiguousarray(flag).view(np.int64) for flag in flags)
-        has_joints = (path == JOINT_PATH) | (follows > 0)
+        has_joints, path = (np.ascontiguousarray(column).view(np.int64) for column in (has, kind))
         return {
             'time': time[:, 0],
             'position': q,
             'velocity': v,
-            'position_reference': np.where(has_joints, q_reference, q),
-            'velocity_reference': np.where(has_joints, v_reference, v),
+            'position_reference': np.where(has_joints > 0, q_reference, q),
+            'velocity_reference': np.where(has_joints > 0, v_reference, v),
             'torque': torque,
             'torque_unsaturated': unsaturated,
             'pose_reference': np.where(path == POSE_PATH, pose, np.nan).reshape(-1, 4, 3),

@@ -172,6 +172,8 @@ def plan_pose_motion(
             moves that its own friction holds.
     """
     cause = ''
+    if leans:
+        start = _on_reference(arm, start, following.singularity_threshold)
     if path != 'joint':
         try:
             return _plan_straight(arm, start, goal, duration, profile, following, leans=leans)
@@ -184,7 +186,6 @@ def plan_pose_motion(
     share, margin = VELOCITY_SHARE, MARGIN
     if leans:
         share, margin = LEANING_SHARE, LEANING_MARGIN
-        start = _on_reference(arm, start, following.singularity_threshold)
     refusal: RefusedError | None = None
     for posture in _postures_at(arm, goal, start.q, margin):
         try:
@@ -220,7 +221,7 @@ def _on_reference(arm: Arm, start: Start, threshold: float) -> Start:
     if q is None:
         return start
     v = np.zeros_like(q)
-    if arm.smallest_singular_value(q) >= threshold:
+    if arm.nv < 6 or arm.smallest_singular_value(q) >= threshold:
         v[:] = np.linalg.lstsq(arm.jacobian(q), start.twist.vector)[0]
     return replace(start, q=q, v=v)
 
@@ -271,15 +272,16 @@ def _plan_straight(
     if ending == STUCK or (leans and is_slowed):
         raise RefusedError(f'{what} is too fast for the joints: {left:.2g} m or rad off it')
     arm.check_clearance('the path', trace)
+    joints = (start.q, start.v) if leans else None
     if seconds <= 1.02 * duration + 0.02:
-        return Plan(path, duration)
+        return Plan(path, duration, joints=joints)
     # That of fewer than six joints is always 0.
     cause = f' (smallest singular value {least:.2g})' if arm.nv >= 6 else ''
     note = (
         f'the motion takes {seconds:.3g} s instead of {duration:.3g} s: the joints would have '
         f'been over their limits of speed or torque{cause}'
     )
-    return Plan(path, seconds, note)
+    return Plan(path, seconds, note, joints=joints)
 
 
 def _rehearsed(

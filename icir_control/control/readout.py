@@ -63,8 +63,7 @@ class Readout:
     @property
     def has_joint_reference(self) -> bool:
         """Whether the running mode has a reference for the joints."""
-        memory = self._engine.memory
-        return bool(memory.path == JOINT_PATH or memory.joints_follow)
+        return bool(self._engine.tick_record.has_joint_reference)
 
     @property
     def tracking_error(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -118,7 +117,8 @@ class Readout:
         memory, tick = self._engine.memory, self._engine.tick_record
         g = self._engine.workspace.data.g
         M, J = tick.M, tick.jacobian
-        planned = tick.acceleration_reference if memory.tracks else np.zeros(len(g))
+        followed = self.has_joint_reference
+        planned = tick.acceleration_reference if followed else np.zeros(len(g))
         feedback = memory.acceleration - planned
         free = np.zeros(len(g))
         if len(g) > 6 and memory.path != JOINT_PATH:
@@ -140,7 +140,8 @@ class Readout:
     def path_limited(self) -> bool:
         """Whether the joints cannot keep up with the path of the tool at present."""
         memory = self._engine.memory
-        return bool(memory.limited and memory.joints_follow)
+        follows = memory.path == POSE_PATH and self.has_joint_reference
+        return bool(memory.limited and follows)
 
     @property
     def smallest_singular_value(self) -> float:

@@ -46,7 +46,7 @@ TICK_LAYOUT = Layout(
         'jacobian': (6, n),
         'M': (n, n),
     },
-    ('on_joint_path',),
+    ('on_joint_path', 'has_joint_reference'),
 )
 """What a law sees; `icir_control.control.law.Tick` says what each field is."""
 
@@ -181,7 +181,6 @@ MEMORY_LAYOUT = Layout(
         'prepared',
         'frame',
         'path',
-        'joints_follow',
         'needs_twist',
         'needs_singular_value',
         'tracks',

@@ -15,7 +15,6 @@ from icir_control.control.kernels.linear import (
     copy_matrix,
     shown_inertia,
 )
-from icir_control.control.kernels.memory import JOINT_PATH
 from icir_control.control.kernels.structs import Struct, separate
 from icir_control.dynamics.kernels import mass_matrix_of, nle_of, terms
 
@@ -61,7 +60,7 @@ def add_losses(dynamics: np.ndarray, memory: Struct, tick: Struct, v: np.ndarray
     if memory.lossy:
         M, nle, D = mass_matrix_of(dynamics), nle_of(dynamics), memory.joint_damping
         share = memory.euler_share * tick.period
-        if memory.tracks and (memory.path == JOINT_PATH or memory.joints_follow):
+        if memory.tracks and tick.has_joint_reference:
             _add_friction(M, nle, memory, tick, share)
         for i in range(nle.shape[0]):
             nle[i] += D[i] * v[i]

@@ -32,7 +32,7 @@ SETTLING_TICKS = 30
 
 def advance_reference(dynamics: np.ndarray, memory: Struct, tick: Struct) -> None:
     """Bring the reference to the tick's time: positions, velocity and acceleration."""
-    if memory.path == POSE_PATH and not memory.joints_follow:
+    if memory.path == POSE_PATH and not tick.has_joint_reference:
         memory.path_time_now = tick.time - memory.start_time
         memory.rate_now = 1.0
         pose = tick.pose_reference

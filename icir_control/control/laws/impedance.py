@@ -46,11 +46,11 @@ FASTEST_MODE = 0.4
 """Times 1 / period [1/s]: of a spring that is critically damped; 0.83 would be unstable."""
 
 GUIDE_RATE = 10.0
-"""[1/s] At which, on a joint path, the joints go to it where that does not move the tool."""
+"""[1/s] At which joints that have a reference go there where that does not move the tool."""
 
 
 class Impedance(Law):
-    """tau = J^T (K e + D (nu_r - nu)) + nle; what the tool leaves free of the joints is damped.
+    """tau = M a_r + J^T (K e + D (nu_r - nu)) + nle; what the tool leaves free is damped.
 
     A force, not an acceleration: under a wrench f the arm rests at K^-1 f exactly, whatever its
     inertia, which diagonal acceleration gains do not give (Hogan 1985).
@@ -58,7 +58,8 @@ class Impedance(Law):
     The damping follows the inertia that the arm shows, Lambda = (J M^-1 J^T)^-1 (Khatib 1987), so
     that each mode of Lambda e'' + D e' + K e = 0 has the ratio zeta: with S = K^1/2 Lambda^-1
     K^1/2 it is D = K^1/2 (2 zeta S^-1/2) K^1/2 (Albu-Schaeffer et al. 2003, without an inverse
-    of Lambda^-1, which is singular where J is).
+    of Lambda^-1, which is singular where J is). On the way to a goal a_r is the acceleration of
+    the joints that follow it, so that e obeys this equation there, too; else it is 0.
     """
 
     FOLLOWS: ClassVar[str] = 'pose'
@@ -173,7 +174,7 @@ class Impedance(Law):
 
     @compiled
     def acceleration(self, tick: Tick) -> FloatArray:
-        """Write f = K e + D (nu_r - nu) + f_r, and return a ddq that does not move the tool.
+        """Write f = K e + D (nu_r - nu) + f_r, and return a ddq that moves the tool as a_r does.
 
         Where an inertia Lambda_d is wished for, ddq gives the tool the acceleration a of
         Lambda_d (a - a_r) = K e + D (nu_r - nu) + f_r + f_measured, D = 2 zeta sqrt(K Lambda_d),
@@ -224,9 +225,12 @@ class Impedance(Law):
             held = tick.joint_kp * q_error
             held += tick.joint_kd * (tick.velocity_reference - tick.v)
             return hold(tick.jacobian, self.first_joint, held, posture)
-        if tick.on_joint_path:
+        if tick.has_joint_reference:
             posture = GUIDE_RATE * GUIDE_RATE * (tick.position_reference - tick.q)
             posture += 2.0 * GUIDE_RATE * (tick.velocity_reference - tick.v)
+            posture += tick.acceleration_reference
+            if not self.has_inertia:
+                goal = times(tick.jacobian, tick.acceleration_reference)
         return resolve(
             tick.M,
             tick.jacobian,
