@@ -75,7 +75,7 @@ def reached(count: int, seed: int = 1) -> Iterator[Metric]:
     yield Metric('speed_share', float(speed), upper=1.05)
 
 
-def reachable(count: int, seed: int = 4) -> Iterator[Metric]:
+def reachable(count: int, seed: int = 4, mode: str = 'down') -> Iterator[Metric]:
     """Give how the poses are reached that an arm can have, half of them with seven joints.
 
     They are those of random postures off the position limits that keep the clearance to the floor
@@ -85,18 +85,20 @@ def reachable(count: int, seed: int = 4) -> Iterator[Metric]:
     Args:
         count: How many.
         seed: Of the random postures.
+        mode: That is sent there, with `path: any`.
     """
     distances, turns, speeds = [], [], []
     for robot in ('gen3_6dof', 'gen3_7dof'):
         rng = np.random.default_rng(seed)
-        loop = ClosedLoop(robot, start=np.zeros(int(robot[5])), changes={'modes.down.path': 'any'})
+        changes = {f'modes.{mode}.path': 'any'}
+        loop = ClosedLoop(robot, start=np.zeros(int(robot[5])), changes=changes)
         loop.go('home', 5.0)
         home = loop.q.copy()
         poses = [_reachable_pose(loop, rng) for _ in range(count // 2)]
         loop.world.model.geom_contype[:] = loop.world.model.geom_conaffinity[:] = 0
         for goal in poses:
             loop.restart(home)
-            loop.go('down', 1e-3)
+            loop.go(mode, 1e-3)
             try:
                 loop.controller.set_target_pose(goal)
             except RefusedError:
