@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from icir_control.control.clearance import Clearance, Repulsion
 from icir_control.control.config import ControllerConfig
 from icir_control.control.kernels.estimate import find_weight, forget_weight
+from icir_control.control.kernels.limits import begin_to_yield
 from icir_control.control.kernels.memory import (
     ACTUATE,
     ADVANCE,
@@ -133,6 +134,7 @@ class Engine:
         self.measure(time, q, v)
         self.take_wrench(np.zeros(6), np.inf)
         self.clear_alarm()
+        begin_to_yield(memory, self.tick_record)
         memory.observing = memory.has_torque = 0
         memory.disturbance[:] = memory.compensation[:] = memory.disturbance_at_rest[:] = 0.0
         forget_weight(memory)
@@ -282,6 +284,8 @@ class Engine:
             there = self.workspace.copy()
             there.sense(memory.rest_position, np.zeros(self.arm.nv))
             find_weight(memory, there.tick, there.data.g)
+        if memory.tracks:
+            begin_to_yield(memory, self.tick_record)
         memory.tracks, self._yields = tracks, not tracks
         memory.repels = self._repels = False
         if tracks:

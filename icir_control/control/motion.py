@@ -37,9 +37,6 @@ ATTEMPTS = 6
 MARGIN = 0.01
 """[rad or m] That the end of a motion keeps to the position limits where that is possible."""
 
-LEANING_MARGIN = 0.1
-"""The same where the arm only leans on the reference: near a limit it is pushed back."""
-
 STRAIGHT = 1e-3
 """[m, rad] A straight path that begins in a singularity leaves the line by less, or is refused."""
 
@@ -183,11 +180,9 @@ def plan_pose_motion(
                 _postures_at(arm, goal, start.q)
                 raise
             cause = f'the tool goes by a motion of the joints: {error}'
-    share, margin = VELOCITY_SHARE, MARGIN
-    if leans:
-        share, margin = LEANING_SHARE, LEANING_MARGIN
+    share = LEANING_SHARE if leans else VELOCITY_SHARE
     refusal: RefusedError | None = None
-    for posture in _postures_at(arm, goal, start.q, margin):
+    for posture in _postures_at(arm, goal, start.q, MARGIN):
         try:
             plan = plan_joint_motion(arm, start, posture, duration, profile, share)
         except (PositionLimitError, ClearanceError) as error:

@@ -210,9 +210,9 @@ class Switching(Readout):
         self._require_start()
         if goal not in self._mode.law.accepts:
             able = [name for name, mode in self.config.modes.items() if goal in mode.law.accepts]
+            what = f'mode {self.mode}' if self.mode else 'the arm, held without a mode,'
             raise RefusedError(
-                f'mode {self.mode} takes no {_GOALS[goal]}; modes that do: '
-                f'{", ".join(able) or "(none)"}',
+                f'{what} takes no {_GOALS[goal]}; modes that do: {", ".join(able) or "(none)"}',
                 reason='no_target',
             )
 

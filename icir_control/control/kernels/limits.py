@@ -10,6 +10,12 @@ from icir_control.control.kernels.structs import Struct
 LIMIT_STIFFNESS = 1000.0
 """[1/s^2] Of the repulsion at a position limit; it grows from nothing at the margin's edge."""
 
+LEAST_SHARE = 0.1
+"""Of its margin within which a joint is pushed back wherever it rested."""
+
+STOPPING_TIME = 0.1
+"""[s] Way in which a joint that moves may come to rest, when the arm begins to yield."""
+
 FULL_SPEED = 0.95
 """Share of the velocity limits up to which a yielding arm moves as its law wants."""
 
@@ -26,22 +32,36 @@ BRAKE_RATE = 30.0
 """[1/s] At which a braked joint loses speed while its torque is within the limits."""
 
 
+def begin_to_yield(memory: Struct, tick: Struct) -> None:
+    """Let joints that rest within the margins of their position limits rest there."""
+    lower, upper = memory.lower_position_limit, memory.upper_position_limit
+    room = np.minimum(tick.q - lower, upper - tick.q)
+    memory.yielding_margin[:] = room + STOPPING_TIME * np.abs(tick.v)
+
+
 @part
 def keep_off_limits(memory: Struct, tick: Struct) -> None:
     """Add to the acceleration what keeps a yielding arm off its position limits.
 
     Within the margin m of a limit, at a depth x: a spring k x^2 / m with the damping that is
     critical for its slope 2 k x / m, both ways, but never a pull towards the limit: it takes
-    energy from the arm, and never adds to it.
+    energy from the arm, and never adds to it. m is no wider than the joint has been off its limit
+    since the arm began to yield, nor than its reference is: what rests there is not pushed.
     """
-    margins, q, v, ddq = memory.position_margin, tick.q, tick.v, memory.acceleration
+    margins, q, v, ddq = memory.yielding_margin, tick.q, tick.v, memory.acceleration
     lower, upper = memory.lower_position_limit, memory.upper_position_limit
     for i in range(q.shape[0]):
-        margin = margins[i]
+        widest = memory.position_margin[i]
+        if widest <= 0.0:
+            continue
+        margin = min(max(margins[i], min(q[i] - lower[i], upper[i] - q[i])), widest)
+        if tick.has_joint_reference:
+            reference = tick.position_reference[i]
+            margin = min(margin, min(reference - lower[i], upper[i] - reference))
+        margin = max(margin, LEAST_SHARE * widest)
+        margins[i] = margin
         above = q[i] - (upper[i] - margin)
         below = (lower[i] + margin) - q[i]
-        if margin <= 0.0:
-            continue
         if above > 0.0:
             ddq[i] -= _repulsion(above, v[i], margin)
         elif below > 0.0:

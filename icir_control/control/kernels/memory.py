@@ -84,6 +84,7 @@ MEMORY_LAYOUT = Layout(
         'outcome': (8,),
         # Limits of the arm.
         'position_margin': (n,),
+        'yielding_margin': (n,),
         'effort_limit': (n,),
         'torque_rate_limit': (n,),
         'velocity_limit': (n,),
