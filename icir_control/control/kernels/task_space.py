@@ -11,10 +11,14 @@ from icir_control.control.kernels.linear import (
     cholesky_solve,
     gram,
     inverse_inertia_rows,
+    solve,
 )
 from icir_control.scratch import scratch_matrix, scratch_vector
 from icir_control.spatial.kernels import mat_mat_t, mat_t_mat
 from icir_control.spatial.kernels import pose_error as pose_error
+
+SINGULAR_SHARE = 1e-3
+"""Of a mobility's trace that every axis has: the inertia of a singular one is finite."""
 
 
 @kernel
@@ -64,6 +68,31 @@ def mobility(M: np.ndarray, J: np.ndarray) -> np.ndarray:
     inverse_inertia_rows(M, J, rows)
     mat_mat_t(rows, J, A)
     return A
+
+
+@kernel
+def shown_wrench(mobility: np.ndarray, a: np.ndarray) -> np.ndarray:
+    """Return the wrench (6,) Lambda_v a_v, Lambda_w a_w.
+
+    Each is the inverse of its own block of the mobility: the inertia along the axes of a tool that
+    may turn, and about those of one that may move.
+
+    Args:
+        mobility: (6, 6) J M^-1 J^T.
+        a: (6,) acceleration [m/s^2, rad/s^2].
+    """
+    f, A, x = np.empty(6), scratch_matrix(3, 3), scratch_vector(3)
+    for k in range(0, 6, 3):
+        trace = mobility[k, k] + mobility[k + 1, k + 1] + mobility[k + 2, k + 2]
+        for i in range(3):
+            x[i] = a[k + i]
+            for j in range(3):
+                A[i, j] = mobility[k + i, k + j]
+            A[i, i] += SINGULAR_SHARE * trace
+        solve(A, x)
+        for i in range(3):
+            f[k + i] = x[i]
+    return f
 
 
 @kernel

@@ -4,7 +4,14 @@ from typing import ClassVar
 
 import numpy as np
 
-from icir_control.control.kernels.task_space import pose_error, relative_rotation, resolve, rotated
+from icir_control.control.kernels.task_space import (
+    mobility,
+    pose_error,
+    relative_rotation,
+    resolve,
+    rotated,
+    shown_wrench,
+)
 from icir_control.control.law import Law, Plan, Start, Tick, compiled
 from icir_control.control.motion import (
     REST_RATE,
@@ -20,11 +27,17 @@ FREE, HELD = np.repeat([1.0, 0.0], 3), np.repeat([0.0, 1.0], 3)
 
 
 class Float(Law):
-    """tau = M J^+ (a_r + Kp e + Kd (nu_r - nu) - Jdot v) + nle, no stiffness in translation.
+    """tau = J^T f + nle, f = Lambda (a_r + Kp e + Kd (nu_r - nu)), no stiffness in translation.
 
     The tutorial's impedance, slide "Task space impedance control": the desired position is where
     the arm is. The rotation gains are the task gains; the translation is damped at a rate of its
     own, by default that of the tutorial's gains, 2 sqrt(5000 1/s^2).
+
+    The tutorial asks for the acceleration itself, tau = M J^+ (a - Jdot v) + nle. The friction d
+    of a joint then accelerates the tool by J M^-1 d, which no stiffness resists, and what holds
+    the orientation keeps the joint moving: the arm went on by itself. A force only takes energy,
+    as friction does. Lambda is the inertia that the tool shows along its axes while it may turn,
+    (J_v M^-1 J_v^T)^-1, and about them while it may move (Khatib 1987).
     """
 
     FOLLOWS: ClassVar[str] = 'pose'
@@ -48,22 +61,26 @@ class Float(Law):
 
     @compiled
     def acceleration(self, tick: Tick) -> FloatArray:
-        """Return ddq = J^+ (a_r + Kp e + Kd (nu_r - nu) - Jdot v); free joints come to rest."""
+        """Write f, and return a ddq that does not move the tool: free joints come to rest."""
         R_tool_reference = relative_rotation(tick.pose, tick.pose_reference)
         e = pose_error(tick.pose, tick.pose_reference)
         nu_r = rotated(R_tool_reference, tick.twist_reference)
         a_r = rotated(R_tool_reference, tick.frame_acceleration_reference)
         # One expression: compiled, each array that has a name costs as much as the equation.
-        goal = (
+        a = (
             a_r
             + HELD * tick.task_kp * e
             + (FREE * self.damping_rate + HELD * tick.task_kd) * (nu_r - tick.twist)
-            - tick.drift
         )
+        f, wrench = shown_wrench(mobility(tick.M, tick.jacobian), a), tick.wrench
+        for i in range(6):
+            wrench[i] = f[i]
+        if tick.v.shape[0] <= 6 and tick.smallest_singular_value >= self.singularity_threshold:
+            return np.zeros_like(tick.v)  # nothing is free
         return resolve(
             tick.M,
             tick.jacobian,
-            goal,
+            np.zeros(6),
             -REST_RATE * tick.v,
             tick.smallest_singular_value,
             self.singularity_threshold,
