@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from icir_control.errors import ConfigurationError, RefusedError
+from icir_control.simulation import Plant
 
 TOOL = 'end_effector_link'
 MODEL = model_of()
@@ -265,6 +266,25 @@ def test_a_push_that_has_just_ended_is_not_borne_as_weight():
     pushed(loop, (0.0, 12.0, 8.0), 0.25)
     loop.go('gravity', 4.0)
     assert speed_share(loop) < 1e-3
+
+
+@pytest.mark.parametrize('robot', ['gen3_6dof', 'gen3_7dof'])
+def test_an_arm_that_carries_more_than_it_knows_is_braked_and_held(robot):
+    """Anchor: it sank, at up to 0.9 of a velocity limit, 3 s after the watchdog's stop and on."""
+    for load in [{'payload_mass': 1.0, 'payload_offset': (0.1, 0.0, 0.0)}, {'payload_mass': 2.0}]:
+        rng = np.random.default_rng(1)
+        loop = ClosedLoop(robot=robot, start=np.zeros(int(robot[5])), plant=Plant(**load))
+        model, home = loop.model, loop.controller.config.modes['home'].law.target
+        for _ in range(6):
+            q = home + 0.3 * rng.normal(size=home.size)
+            low, high = model.lower_position_limit + 0.2, model.upper_position_limit - 0.2
+            loop.restart(np.clip(q, low, high))
+            push = rng.normal(size=3)
+            push *= 300.0 / np.linalg.norm(push)
+            loop.pushed(np.concatenate([push, np.zeros(3)]), 0.15)
+            assert loop.controller.mode == ''
+            loop.run(3000)
+            assert (np.abs(loop.v) < 0.2 * model.velocity_limit).all()
 
 
 def test_the_brake_stops_an_arm_whose_learnt_weight_is_wrong():

@@ -24,6 +24,12 @@ from icir_control.errors import (
     RefusedError,
 )
 
+SLOW_SHARE = 0.2
+"""Of the velocity limits, below which a braked arm can be held."""
+
+BRAKING_TIME = 1.0
+"""[s] After which it is held below its limits: a weight that nobody knew keeps it moving."""
+
 
 class Controller(Switching):
     """Answers every state with a torque; knows nothing of ROS.
@@ -53,6 +59,7 @@ class Controller(Switching):
         # Where the watchdog has stopped the arm, it is held there.
         self._stopped = Mode('', '', Hold(config.arm))
         self.braked_by: BrakedError | None = None
+        self._braking_until = 0.0
         self._await_entry(0)
 
     def warm_up(
@@ -160,7 +167,7 @@ class Controller(Switching):
             self._give_up(error)
             engine.tick()
         if engine.alarmed:
-            self._brake()
+            self._brake(time)
         elif engine.contact_changed:
             self._report_contact()
         return self.torque
@@ -192,19 +199,26 @@ class Controller(Switching):
         level = 'warning' if touch else 'info'
         self._events.append(Event(level, f'{self.mode}: {words}', self.mode))
 
-    def _brake(self) -> None:
+    def _brake(self, time: float) -> None:
         """Say once why the arm is braked; hold it as soon as it is slow."""
         engine = self._engine
         if not self._braking:
             self.braked_by = error = _alarm_of(engine, self.mode)
             self._events.append(Event('error', str(error), self.mode, error))
             self._mode, self._braking = self._stopped, True
+            self._braking_until = time + BRAKING_TIME
             engine.memory.tracks = 0
-        elif engine.nearly_at_rest:
+        elif engine.is_slower_than(self._held_share(time)):
             self._braking = False
             engine.clear_alarm()
             start = engine.start(measured=True)
             self._enter(self._stopped, start, self._plan(self._stopped, start))
+
+    def _held_share(self, time: float) -> float:
+        """Return the share of the velocity limits below which a braked arm is held."""
+        if time < self._braking_until:
+            return SLOW_SHARE
+        return min(self.config.values.watchdog.speed or 1.0, 1.0)
 
     def _run_schedule(self, time: float) -> None:
         """Switch as the schedule says, up to a time [s]."""

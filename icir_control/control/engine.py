@@ -32,9 +32,6 @@ from icir_control.dynamics.inverse_kinematics import prepare as prepare_inverse_
 from icir_control.spatial import Motion, exp6
 from icir_control.trajectory import JointTrajectory
 
-SLOW_SHARE = 0.2
-"""Of the velocity limits, below which a braked arm can be held."""
-
 CONFIRMING_STEPS = 3
 """Without a gap or a shorter one, after which a step of time is sure to be the period."""
 
@@ -226,10 +223,9 @@ class Engine:
         """
         return self.time - self._steady_since > (CONFIRMING_STEPS - 0.5) * self._period
 
-    @property
-    def nearly_at_rest(self) -> bool:
-        """Whether every joint is slow enough to be held."""
-        return bool((np.abs(self.v) < SLOW_SHARE * self.arm.model.velocity_limit).all())
+    def is_slower_than(self, share: float) -> bool:
+        """Return whether every joint is slower than a share of its velocity limit."""
+        return bool((np.abs(self.v) < share * self.arm.model.velocity_limit).all())
 
     def clear_alarm(self) -> None:
         """Let the law that is installed next run."""
