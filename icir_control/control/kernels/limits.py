@@ -14,7 +14,7 @@ LEAST_SHARE = 0.1
 """Of its margin within which a joint is pushed back wherever it rested."""
 
 STOPPING_TIME = 0.1
-"""[s] Way in which a joint that moves may come to rest, when the arm begins to yield."""
+"""[s] Times its speed: the way that a moving joint has to stop in when the arm begins to yield."""
 
 FULL_SPEED = 0.95
 """Share of the velocity limits up to which a yielding arm moves as its law wants."""
