@@ -7,7 +7,7 @@ import time
 
 import numpy as np
 import pytest
-from bridge_client import NAMES, BridgeClient, nanoseconds, rows, start_bridge
+from bridge_client import NAMES, NANOSECONDS, BridgeClient, nanoseconds, rows, start_bridge
 from broken_bytes import broken_copies
 from rcl_interfaces.srv import GetParameters, SetParametersAtomically
 from rclpy.parameter import Parameter
@@ -375,8 +375,8 @@ rclpy.spin(node)
 
 
 def test_the_clock_is_slow_and_never_goes_back(client):
-    client.node.settle()  # what was published before nobody has taken yet
     client.clocks.clear()
+    client.clocks_published.clear()
     watch = Stopwatch()
     steps = 0
     while watch.wall < 1.0 or steps <= 150 or len(client.clocks) <= 20:
@@ -386,7 +386,9 @@ def test_the_clock_is_slow_and_never_goes_back(client):
     client.reset()
     client.step()
     client.node.spin_until(lambda: client.clocks[-1] == client.stamp)
-    assert len(client.clocks) <= 100 * watch.wall + 2
+    # By when they were sent: on a busy machine many arrive at once.
+    wall = (client.clocks_published[-1] - client.clocks_published[0]) / NANOSECONDS
+    assert len(client.clocks) <= 100 * wall + 2
     assert all(a <= b for a, b in itertools.pairwise(client.clocks))
 
 

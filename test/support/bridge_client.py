@@ -31,6 +31,8 @@ class BridgeClient:
     Attributes:
         states: All that have arrived since the list was cleared.
         published: When each state that has arrived was published, in wall time [ns].
+        clocks: Simulation time of each clock message that has arrived [ns].
+        clocks_published: When it was published, in wall time [ns].
     """
 
     def __init__(self, graph: RosGraph, namespace: str = '') -> None:
@@ -39,12 +41,11 @@ class BridgeClient:
         self.states: list[JointState] = []
         self.published: list[int] = []
         self.clocks: list[int] = []
+        self.clocks_published: list[int] = []
         self.status: DiagnosticStatus | None = None
         many = QoSProfile(depth=10_000)
         self.node.create_subscription(JointState, 'joint_states', self._take, many)
-        self.node.create_subscription(
-            Clock, '/clock', lambda message: self.clocks.append(nanoseconds(message.clock)), many
-        )
+        self.node.create_subscription(Clock, '/clock', self._take_clock, many)
         self.node.create_subscription(DiagnosticArray, '/diagnostics', self._diagnose, many)
         self.commands = self.node.create_publisher(JointState, 'joint_commands', 1)
         self.wrenches = self.node.create_publisher(
@@ -54,6 +55,10 @@ class BridgeClient:
     def _take(self, state: JointState, info: MessageInfo) -> None:
         self.states.append(state)
         self.published.append(info['source_timestamp'])
+
+    def _take_clock(self, message: Clock, info: MessageInfo) -> None:
+        self.clocks.append(nanoseconds(message.clock))
+        self.clocks_published.append(info['source_timestamp'])
 
     def _diagnose(self, message: DiagnosticArray) -> None:
         for status in message.status:
