@@ -232,3 +232,30 @@ def test_a_wrench_that_was_measured_before_a_new_start_counts_no_more():
     loop.controller.restart(loop.time, loop.q, loop.v)
     loop.go('impedance', 3.0)
     np.testing.assert_allclose(loop.placement.translation, before, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    'before',
+    [
+        Plant(position_noise=1e-4, velocity_noise=1e-2),
+        pytest.param(Plant(rotor_inertia=0.05, joint_friction=1.0), marks=pytest.mark.slow),
+        pytest.param(Plant(payload_mass=0.5, integrator='rk4'), marks=pytest.mark.slow),
+    ],
+    ids=['noise', 'rotors and friction', 'payload, continuous'],
+)
+@pytest.mark.parametrize('plant', [Plant(), Plant(encoder_bits=17)], ids=['exact', 'encoders'])
+def test_a_new_start_is_as_the_first_one_to_the_last_bit(before, plant):
+    """Anchor: encoders after noise, error doubled where what was learnt of the noise stays."""
+
+    def torques(loop: ClosedLoop) -> np.ndarray:
+        modes = ('home', 'down', 'impedance', 'float', 'gravity', 'jog', 'ready')
+        return np.vstack([loop.go(mode, 0.6)['torque'] for mode in modes])
+
+    loop = ClosedLoop(start=HOME, plant=before)
+    for mode in ('ready', 'down', 'impedance', 'float', 'jog', 'home'):
+        loop.go(mode, 0.6)
+    other = ClosedLoop(start=HOME, plant=plant)
+    loop.world = ClosedLoop(start=HOME, plant=plant).world
+    for one in (loop, other):
+        one.restart(HOME)  # both at the same time, which goes on
+    assert np.array_equal(torques(loop), torques(other))

@@ -1,6 +1,7 @@
 """Plants that are not the model: never worse than the textbook's law, stable, never lost."""
 
 from functools import cache
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -19,7 +20,7 @@ from icir_control.app.promises.plants import (
     shipped,
     textbook,
 )
-from icir_control.app.promises.textbook import ComputedTorque
+from icir_control.app.promises.textbook import ComputedTorque, joint_reference
 from icir_control.control import Waypoints
 from icir_control.dynamics import forward_kinematics, frame_placement, inverse_kinematics
 from icir_control.simulation import Plant
@@ -197,6 +198,40 @@ def test_joints_that_reverse_are_no_worse_than_the_textbooks(deviations, share):
 def test_an_eight_is_no_worse_than_the_textbooks_on_any_plant(plant):
     ours, theirs = on_the_eight(plant)
     assert ours <= theirs
+
+
+def there_and_back(plant: Plant, way: np.ndarray) -> tuple[float, float]:
+    """Peak errors while the joints go two cubics, from home to a posture and beyond home."""
+    goals = [HOME, HOME + way, HOME - way]
+    loop = ClosedLoop(start=HOME, plant=plant, modes__home__profile='cubic')
+    loop.go('home', 2.5)
+    ours = 0.0
+    for before, goal in pairwise(goals):
+        loop.controller.set_target_joints(goal)
+        path = joint_reference(np.arange(2500) * 1e-3, before, goal, 2.0)[:, 0]
+        ours = max(ours, np.abs(loop.run(2500)['position'] - path).max())
+    loop = ClosedLoop(start=HOME, plant=plant)
+    world, law = loop.world, ComputedTorque(loop.model)
+    world.reset(HOME)
+    q, v, effort = np.zeros((3, 6))
+    theirs = 0.0
+    for before, goal in pairwise(goals):
+        for reference in joint_reference(np.arange(2500) * 1e-3, before, goal, 2.0):
+            world.read(q, v, effort)
+            theirs = max(theirs, np.abs(q - reference[0]).max())
+            world.step(law.torque(reference, q, v, 1e-3))
+    return ours, theirs
+
+
+@pytest.mark.parametrize('rotor', [0.005, 0.05])
+@pytest.mark.parametrize(
+    'seed', [0, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(1, 20))]
+)
+def test_an_inertia_that_the_motion_has_shown_is_known_before_it_acts(rotor, seed):
+    """Anchor: up to 1.4 times the error where the estimate only follows, a lag later."""
+    way = np.random.default_rng(seed).uniform(-0.6, 0.6, 6)
+    ours, theirs = there_and_back(Plant(rotor_inertia=rotor), way)
+    assert ours <= 0.4 * theirs
 
 
 AT_TOOL = [(0.0, 0.0, 0.0), (0.1, 0.0, 0.0), (0.0, -0.07, 0.07)]

@@ -135,14 +135,15 @@ class Engine:
         memory.observing = memory.has_torque = 0
         memory.disturbance[:] = memory.compensation[:] = memory.disturbance_at_rest[:] = 0.0
         forget_weight(memory)
+        memory.rest_position[:] = self.q
         memory.disturbance_mean[:] = memory.disturbance_side[:] = 0.0
         memory.friction[:] = memory.friction_direction[:] = memory.friction_time[:] = 0.0
-        memory.residual[:] = memory.residual_mean[:] = 0.0
+        memory.residual[:] = memory.residual_mean[:] = memory.contact_friction[:] = 0.0
         memory.residual_spread[:] = memory.residual_error[:] = 0.0
         memory.observer_trust[:] = 1.0
-        memory.extra_inertia[:] = memory.inertia_information[:] = 0.0
+        memory.extra_inertia[:] = memory.inertia_information[:] = memory.agreeing_samples[:] = 0.0
         memory.inertia_residual[:] = memory.unexplained[:] = 0.0
-        memory.acceleration_before[:] = 0.0
+        memory.acceleration_before[:] = memory.followed_acceleration[:] = 0.0
         memory.position_count[:] = 1.0  # as coarse as can be, until it is seen to change
         integration = self.config.values.integration
         memory.euler_share = 0.0 if integration == 'sampled' else 1.0
@@ -153,7 +154,7 @@ class Engine:
             memory.euler_variance = 0.0
         memory.drag = 0.0
         memory.ticks = memory.prepared = 0
-        memory.velocity_noise[:] = memory.bias_change[:] = 0.0
+        memory.velocity_noise[:] = memory.independent_noise[:] = memory.bias_change[:] = 0.0
         memory.quiet_gain[:] = np.inf
         memory.filtered_velocity[:] = self.v
         memory.filtered_position[:] = self.q
@@ -272,7 +273,7 @@ class Engine:
         if tracks and not memory.tracks:
             # A hand that was felt while the arm yielded may be gone: only the weight is known.
             memory.disturbance[:] = memory.disturbance_mean[:] = memory.compensation
-            memory.friction_direction[:] = 0.0
+            memory.friction_direction[:] = memory.followed_acceleration[:] = 0.0
             memory.disturbance_at_rest += memory.weight
             memory.rest_position[:] = self.q
             forget_weight(memory)

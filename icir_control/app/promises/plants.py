@@ -67,13 +67,21 @@ HOME_BOUNDS: Final = {
     'friction': 0.4,
     'payload_at_5_cm': 0.2,
     'payload_at_10_cm': 0.2,
+    'rotors_0.005': 0.4,
+    'rotors_0.05': 0.3,
     'noise': 0.8,
     'encoders': 0.4,
     'median': 0.5,
 }
 """Of the ratios for `home`, where they are not 1."""
 
-DOWN_BOUNDS: Final = {'noise': 1.01, 'encoders': 1.02, 'median': 0.25}
+DOWN_BOUNDS: Final = {
+    'rotors_0.005': 0.5,
+    'rotors_0.05': 0.5,
+    'noise': 1.01,
+    'encoders': 1.02,
+    'median': 0.25,
+}
 """The same for `down`, where both answer noise alike; what is left is chance."""
 
 TOO_FAST: Final = 1.2

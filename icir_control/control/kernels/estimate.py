@@ -75,6 +75,12 @@ INERTIA_TIME = 1.0
 DISTURBANCE_RATE = 0.1
 """[1/s] Share of the effort limit by which a disturbance changes, and may show as inertia."""
 
+SURE_SHARE = 0.1
+"""Of the inertia that a joint's motion shows, by which a next sample that agrees may differ."""
+
+SURE_SAMPLES = 10.0
+"""In a row, that must agree before the inertia is sure: a few agree by chance."""
+
 TRUST_TIME = 5.0
 """[s] In which an observer that has backed off trusts the plant again."""
 
@@ -101,12 +107,13 @@ def observe(memory: Struct, tick: Struct) -> None:
     A law that tracks cancels r, in noise through a second, shorter lag. Fed back at once, r adds K
     to the gain kd by which the feedback answers the noise; through a lag it adds little within
     the band of the feedback, and a disturbance that lasts is cancelled all the same. Friction that
-    turns is, at once. One that yields goes back to the estimate at the last time the
-    arm was held at rest, which is weight: friction and damping, seen in motion, would push an arm
+    turns is, at once, and so is what an inertia that is sure takes of the next acceleration
+    (`carry_disturbance`). One that yields goes back to the estimate at the last time the arm was
+    held at rest, which is weight: friction and damping, seen in motion, would push an arm
     that has stopped. So would a push that has ended, which is why an estimate that has just
     changed is not weight, and why the brake takes no more of the weight than r shows. As far as a
     load or a heavier arm explain it, the weight changes with the posture.
-    When the gain becomes 0, nothing stays. Never does the compensation jump.
+    When the gain becomes 0, nothing stays, and the compensation fades.
 
     Args:
         memory: Holds M, nle and v as measured at the last tick, tau, and r.
@@ -139,9 +146,14 @@ def observe(memory: Struct, tick: Struct) -> None:
             quiet = _quiet_gain(memory, h, independent, i)
             share = min(trust[i] * min(stable, quiet) * h, 1.0)
             change, before = share * (unexplained - r[i]), r[i]
+            a = (v[i] - memory.measured_v[i]) / h
+            step = share * (a - memory.followed_acceleration[i])
+            memory.followed_acceleration[i] += step
             r[i] = min(max(r[i] + change, -LARGEST_SHARE * limit[i]), LARGEST_SHARE * limit[i])
             if not (_has_turned(memory, i) and _has_friction(memory, i)):
                 excess -= independent * (1.0 - (quiet / gain) ** 2) * (r[i] - before)
+            if _is_sure(memory, i):
+                change += memory.extra_inertia[i] * step
             _learn_friction(memory, change, i)
             if _back_off(memory, i, h, mean_share):
                 swings = True
@@ -157,7 +169,10 @@ def observe(memory: Struct, tick: Struct) -> None:
     decide_contact(memory, tick, touch)
     is_steady = not swings and memory.contact == FREE
     if memory.tracks and fastest <= REST_SPEED and is_steady:
-        copy(compensation, at_rest)
+        for i in range(v.shape[0]):
+            at_rest[i] = compensation[i]
+            if _is_sure(memory, i):
+                at_rest[i] += memory.extra_inertia[i] * memory.followed_acceleration[i]
         copy(tick.q, memory.rest_position)
 
 
@@ -263,7 +278,7 @@ def _lacking_inertia(memory: Struct, unexplained: float, v: np.ndarray, h: float
     the noise of the velocity, which is in d and a alike and would pass for none that is lacking;
     and as far as the law asked for it, since a push changes a and d_0 together. What they leave,
     over a, is the deviation of J: inertia that couples the joints, friction or delay do not
-    average out.
+    average out. Samples that J foretells are counted: see `carry_disturbance`.
 
     Returns:
         J and its deviation; what is declared where that is less, but no less than J less half its
@@ -282,6 +297,8 @@ def _lacking_inertia(memory: Struct, unexplained: float, v: np.ndarray, h: float
     if memory.ticks * h > NOISE_TIME and least + LEAST_CHANGE < size < most:
         information[i] += size
         error = d_change + memory.extra_inertia[i] * a_change
+        agrees = abs(error) < SURE_SHARE * memory.extra_inertia[i] * abs(a_change)
+        memory.agreeing_samples[i] = memory.agreeing_samples[i] + 1.0 if agrees else 0.0
         memory.extra_inertia[i] -= error * a_change / information[i]
         left = d_change + memory.extra_inertia[i] * a_change
         residual[i] += (left * left - residual[i] * size) / information[i]
@@ -290,6 +307,32 @@ def _lacking_inertia(memory: Struct, unexplained: float, v: np.ndarray, h: float
     deviation = np.sqrt(residual[i] + 4.0 * drift * drift / information[i])
     surely = max(shown - 0.5 * deviation, memory.uncertain_inertia[i])
     return max(min(shown + deviation, surely), 1e-9)
+
+
+@part
+def carry_disturbance(memory: Struct, tick: Struct) -> None:
+    """Let the estimate hold what a known inertia takes of the acceleration that is to come.
+
+    An inertia J beyond the model leaves -J a unexplained. r follows that with its lag, so that a
+    part of it is -J a_f, a_f being the acceleration after the same lag. Where the inertia is sure,
+    that part becomes -J a_r: r changes by -J (a_r - a_f).
+    """
+    r, a = memory.disturbance, tick.acceleration_reference
+    followed = memory.followed_acceleration
+    if memory.tracks and memory.observing and memory.contact == FREE and memory.delay == 0:
+        for i in range(r.shape[0]):
+            if _is_sure(memory, i):
+                limit = LARGEST_SHARE * memory.effort_limit[i]
+                held = r[i] - memory.extra_inertia[i] * (a[i] - followed[i])
+                held = min(max(held, -limit), limit)
+                memory.compensation[i] += held - r[i]
+                r[i], followed[i] = held, a[i]
+
+
+@part
+def _is_sure(memory: Struct, i: int) -> bool:
+    """Return whether the inertia of joint i has foretold what its motion left unexplained."""
+    return bool(memory.observer_gain > 0.0 and memory.agreeing_samples[i] >= SURE_SAMPLES)
 
 
 @part

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from icir_control.compiled import JIT_DISABLED, part
-from icir_control.control.kernels.estimate import observe, turn_weight
+from icir_control.control.kernels.estimate import carry_disturbance, observe, turn_weight
 from icir_control.control.kernels.limits import (
     brake,
     keep_off_limits,
@@ -117,6 +117,7 @@ def sense(dynamics: np.ndarray, memory: Struct, tick: Struct) -> None:
 
 def actuate(dynamics: np.ndarray, memory: Struct, tick: Struct) -> None:
     """Write what the motors give of the torque that law or brake want, and keep the state."""
+    carry_disturbance(memory, tick)
     if memory.operation == BRAKE:
         remember_state(memory, tick)
         brake(memory, tick, gravity_of(dynamics))
