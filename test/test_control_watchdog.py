@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from closed_loop import HOME, READY, ClosedLoop, model_of
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from icir_control.errors import ConfigurationError, RefusedError
@@ -228,6 +228,7 @@ def loop() -> ClosedLoop:
 share = st.floats(-1.0, 1.0)
 
 
+@example(0, [0.0, 1.0, 0.0, 0.0, 0.0, 0.0], [0.0, 0.0, 1.0, 0.0, 0.0, 0.0], 1.0)
 @given(
     st.integers(0, 1000),
     st.lists(share, min_size=6, max_size=6),
@@ -250,13 +251,19 @@ def test_torque_is_within_the_limits_and_what_is_wanted_where_that_fits(
     if (np.abs(wanted) <= limit).all():
         np.testing.assert_array_equal(torque, wanted)
         return
-    path = np.clip(tick.M @ tick.acceleration_reference + tick.nle, -limit, limit)
+    path = tick.M @ tick.acceleration_reference + tick.nle
+    # A joint whose path alone takes it beyond its limit has nothing to share.
+    shares = np.abs(path) <= limit
+    path = np.clip(path, -limit, limit)
     rest, given_rest = wanted - path, torque - path
-    used = given_rest @ rest / (rest @ rest)
-    assert -1e-12 <= used < 1.0
-    np.testing.assert_allclose(given_rest, used * rest, atol=1e-6 * np.abs(rest).max())
-    # A little more would be too much for a joint.
-    assert (np.abs(path + (used + 1e-6) * rest) > limit).any()
+    used = 1.0
+    if (np.abs(wanted[shares]) > limit[shares]).any():
+        used = given_rest[shares] @ rest[shares] / (rest[shares] @ rest[shares])
+        assert -1e-12 <= used < 1.0
+        # A little more would be too much for a joint.
+        assert (np.abs(path + (used + 1e-6) * rest) > limit)[shares].any()
+    expected = np.clip(path + used * rest, -limit, limit) - path
+    np.testing.assert_allclose(given_rest, expected, atol=1e-6 * np.abs(rest).max())
 
 
 def test_a_push_that_has_just_ended_is_not_borne_as_weight():
