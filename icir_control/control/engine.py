@@ -155,7 +155,7 @@ class Engine:
         memory.drag = 0.0
         memory.ticks = memory.prepared = 0
         memory.velocity_noise[:] = memory.independent_noise[:] = memory.bias_change[:] = 0.0
-        memory.quiet_gain[:] = np.inf
+        memory.quiet_gain[:] = memory.stable_gain[:] = np.inf
         memory.filtered_velocity[:] = self.v
         memory.filtered_position[:] = self.q
         memory.path = NO_PATH

@@ -145,6 +145,7 @@ def observe(memory: Struct, tick: Struct) -> None:
             independent = _independence(memory, h, i)
             quiet = _quiet_gain(memory, h, independent, i)
             share = min(trust[i] * min(stable, quiet) * h, 1.0)
+            memory.stable_gain[i] = stable
             change, before = share * (unexplained - r[i]), r[i]
             a = (v[i] - memory.measured_v[i]) / h
             step = share * (a - memory.followed_acceleration[i])
@@ -234,7 +235,7 @@ def _has_friction(memory: Struct, i: int) -> bool:
 @part
 def _has_turned(memory: Struct, i: int) -> bool:
     """Return whether joint i has just set off or turned: what changes now is its friction."""
-    lag = 1.0 / (memory.quiet_gain[i] + 1.0)  # at most a second
+    lag = max(1.0 / (memory.quiet_gain[i] + 1.0), 2.0 / (memory.stable_gain[i] + 2.0))
     return bool(memory.friction_time[i] < max(TURN_TIME, lag))
 
 

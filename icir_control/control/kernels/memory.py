@@ -150,6 +150,7 @@ MEMORY_LAYOUT = Layout(
         'velocity_noise': (n,),
         'independent_noise': (n,),
         'quiet_gain': (n,),
+        'stable_gain': (n,),
         'velocity_change': (n,),
         'second_difference': (n,),
         'filtered_velocity': (n,),
