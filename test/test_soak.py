@@ -99,7 +99,8 @@ def test_nothing_grows_and_no_tick_is_missed(ros_graph, seconds, in_one_mode, co
             session.wait(in_one_mode)
             if np.abs(session.position - HOME).max() < 1e-6:
                 break
-        np.testing.assert_allclose(session.position, HOME, rtol=0, atol=1e-6)
+        said = session.controller.output[-2000:]
+        np.testing.assert_allclose(session.position, HOME, rtol=0, atol=1e-6, err_msg=said)
         return total_energy()
 
     for mode in MODES:  # the warm-up
