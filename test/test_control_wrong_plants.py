@@ -234,6 +234,17 @@ def test_an_inertia_that_the_motion_has_shown_is_known_before_it_acts(rotor, see
     assert ours <= 0.4 * theirs
 
 
+@pytest.mark.parametrize('ticks', [2, 10])
+def test_an_inertia_that_is_known_does_not_push_an_arm_that_yields(ticks):
+    """Anchor: 0.23 rad/s where what it took of the path's acceleration fades afterwards."""
+    loop = ClosedLoop(start=HOME, plant=Plant(rotor_inertia=0.05))
+    loop.go('hold', 0.3)
+    loop.go('ready', 2.5)
+    loop.controller.select('home')
+    loop.run(ticks)
+    assert np.abs(loop.go('gravity', 1.0)['velocity'][-1]).max() < 0.05
+
+
 AT_TOOL = [(0.0, 0.0, 0.0), (0.1, 0.0, 0.0), (0.0, -0.07, 0.07)]
 
 

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from icir_control.control.clearance import Clearance, Repulsion
 from icir_control.control.config import ControllerConfig
-from icir_control.control.kernels.estimate import find_weight, forget_weight
+from icir_control.control.kernels.estimate import SURE_SAMPLES, find_weight, forget_weight
 from icir_control.control.kernels.limits import begin_to_yield
 from icir_control.control.kernels.memory import (
     ACTUATE,
@@ -278,6 +278,9 @@ class Engine:
             memory.rest_position[:] = self.q
             forget_weight(memory)
         elif memory.tracks and not tracks:
+            # What an inertia took of the path's acceleration would push an arm without a path.
+            sure = memory.agreeing_samples >= SURE_SAMPLES
+            memory.compensation += sure * memory.extra_inertia * memory.followed_acceleration
             there = self.workspace.copy()
             there.sense(memory.rest_position, np.zeros(self.arm.nv))
             find_weight(memory, there.tick, there.data.g)

@@ -170,6 +170,7 @@ def observe(memory: Struct, tick: Struct) -> None:
     decide_contact(memory, tick, touch)
     is_steady = not swings and memory.contact == FREE
     if memory.tracks and fastest <= REST_SPEED and is_steady:
+        # What an inertia takes of a motion that begins is no weight.
         for i in range(v.shape[0]):
             at_rest[i] = compensation[i]
             if _is_sure(memory, i):
