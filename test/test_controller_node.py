@@ -60,12 +60,16 @@ def observer(graph, controller) -> Observer:
     return graph.observer()
 
 
+@pytest.fixture(scope='module')
+def states(observer) -> StateSource:
+    return StateSource(observer, token='first')
+
+
 @pytest.fixture
-def source(observer, request):
+def source(states, request) -> StateSource:
     """A run of its own for each test: another token is a new start."""
-    source = StateSource(observer, token=request.node.name)
-    yield source
-    source.close()
+    states.restart(request.node.name)
+    return states
 
 
 @pytest.fixture

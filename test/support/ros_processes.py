@@ -23,6 +23,7 @@ import pytest
 import rclpy
 from fork_server import Forked
 from rclpy.callback_groups import CallbackGroup
+from rclpy.client import Client
 from rclpy.context import Context
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
@@ -310,6 +311,7 @@ class Observer(Node):
             super().__init__(name, context=self._own_context, namespace=namespace)
         self._own_executor = SingleThreadedExecutor(context=self._own_context)
         self._own_executor.add_node(self)
+        self._own_clients: dict[str, Client] = {}
 
     def spin_until(
         self, condition: Callable[[], object], timeout: float = PATIENCE, *, what: str = ''
@@ -333,15 +335,18 @@ class Observer(Node):
     def call(
         self, kind: type, name: str, request: object = None, timeout: float = PATIENCE
     ) -> object:
-        """Call a service once it is there; its answer."""
-        client = self.create_client(kind, name)
-        try:
-            self.spin_until(client.service_is_ready, timeout, what=f'service {name}')
-            future = client.call_async(request if request is not None else kind.Request())
-            self.spin_until(future.done, timeout, what=f'answer of {name}')
-            return future.result()
-        finally:
-            self.destroy_client(client)
+        """Call a service once it is there; its answer.
+
+        The client stays: to make and destroy many is slow, and can leave the middleware of the
+        server in a deadlock for good (eProsima/Fast-DDS issue 6502, open).
+        """
+        if name not in self._own_clients:
+            self._own_clients[name] = self.create_client(kind, name)
+        client = self._own_clients[name]
+        self.spin_until(client.service_is_ready, timeout, what=f'service {name}')
+        future = client.call_async(request if request is not None else kind.Request())
+        self.spin_until(future.done, timeout, what=f'answer of {name}')
+        return future.result()
 
     def close(self) -> None:
         self._own_executor.shutdown()

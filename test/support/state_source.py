@@ -50,6 +50,11 @@ class StateSource:
             )
         )
 
+    def restart(self, token: str) -> None:
+        """Begin a new run: its states have another token, and its time begins again."""
+        self.token, self.stamp_ns = token, 0
+        self.commands.clear()
+
     def publish(self, message: JointState) -> None:
         self._publisher.publish(message)
 
@@ -79,7 +84,3 @@ class StateSource:
         while self.stamp_ns < end:
             self.stamp_ns = min(self.stamp_ns + 499 * MILLISECOND, end - MILLISECOND)
             self.hold(position)
-
-    def close(self) -> None:
-        self.observer.destroy_publisher(self._publisher)
-        self.observer.destroy_subscription(self._subscription)
