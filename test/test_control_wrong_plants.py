@@ -234,6 +234,16 @@ def test_an_inertia_that_the_motion_has_shown_is_known_before_it_acts(rotor, see
     assert ours <= 0.4 * theirs
 
 
+@pytest.mark.parametrize(
+    'seed', [5, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(20) if seed != 5)]
+)
+def test_rotors_that_stick_are_no_worse_than_the_textbooks(seed):
+    """Anchor: up to 1.28, where friction is what changes within a fixed time after a turn."""
+    way = np.random.default_rng(seed).uniform(-0.6, 0.6, 6)
+    ours, theirs = there_and_back(Plant(rotor_inertia=0.05, joint_friction=1.0), way)
+    assert ours <= 0.9 * theirs
+
+
 @pytest.mark.parametrize('ticks', [2, 10])
 def test_an_inertia_that_is_known_does_not_push_an_arm_that_yields(ticks):
     """Anchor: 0.23 rad/s where what it took of the path's acceleration fades afterwards."""

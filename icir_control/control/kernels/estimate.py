@@ -51,6 +51,9 @@ TURN_SPEED = 0.002
 TURN_TIME = 0.1
 """[s] After a turn, in which what changes is friction; longer where the estimate takes longer."""
 
+TURN_LAGS = 3.0
+"""Lags 1 / K of the estimate for which it then does; and seconds that it does at most."""
+
 LEAST_FRICTION = 0.01
 """Share of the effort limit below which it may as well be something else."""
 
@@ -208,7 +211,9 @@ def _quiet_gain(memory: Struct, h: float, independent: float, i: int) -> float:
 def _turn_friction(memory: Struct, tick: Struct, i: int) -> None:
     """Turn joint i's friction, as far as it is known, with the velocity of its reference.
 
-    A joint that stops keeps the direction of its friction until it starts in the other one.
+    A joint that stops keeps the direction of its friction until it starts in the other one. The
+    time since a turn is counted in lags of the estimate, which change on the way: a joint that
+    sticks passes for a heavy one, whose estimate is slow, until it breaks away.
     """
     direction, time = memory.friction_direction, memory.friction_time
     now = direction[i]
@@ -218,7 +223,8 @@ def _turn_friction(memory: Struct, tick: Struct, i: int) -> None:
     turned = now - direction[i]
     direction[i] = now
     if turned == 0.0:
-        time[i] += tick.period
+        slowest = min(memory.quiet_gain[i] + 1.0, (memory.stable_gain[i] + 1.0) / TURN_LAGS)
+        time[i] += tick.period * min(1.0 / TURN_TIME, slowest)
         return
     time[i] = 0.0
     if _has_friction(memory, i):
@@ -236,8 +242,7 @@ def _has_friction(memory: Struct, i: int) -> bool:
 @part
 def _has_turned(memory: Struct, i: int) -> bool:
     """Return whether joint i has just set off or turned: what changes now is its friction."""
-    lag = max(1.0 / (memory.quiet_gain[i] + 1.0), 2.0 / (memory.stable_gain[i] + 2.0))
-    return bool(memory.friction_time[i] < max(TURN_TIME, lag))
+    return bool(memory.friction_time[i] < 1.0)
 
 
 @part

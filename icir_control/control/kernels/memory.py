@@ -112,7 +112,7 @@ MEMORY_LAYOUT = Layout(
         'disturbance_mean': (n,),
         'disturbance_side': (n,),
         'disturbance': (n,),
-        # Of that, friction: its size, direction, and time since that has changed.
+        # Of that, friction: its size, direction, and time since that changed (1: all is learnt).
         'friction': (n,),
         'friction_direction': (n,),
         'friction_time': (n,),
