@@ -1,50 +1,21 @@
 """Damping and friction of the joints, as a URDF gives them: the feed-forward bears both."""
 
-import re
-
 import numpy as np
 import pytest
-from closed_loop import HOME, parameters_of, urdf_of
+from closed_loop import HOME, TwoUrdfs, with_losses
 
-from icir_control.control import Controller, ControllerConfig
-from icir_control.dynamics import load_urdf
 from icir_control.errors import RefusedError
-from icir_control.simulation import World
 from icir_control.spatial import SE3
 
 NONE, DAMPED, ROUGH = '', 'damping="2"', 'friction="1"'
 
 
-class Loop:
+class Loop(TwoUrdfs):
     """The shipped arm with losses in every joint, and its controller."""
 
-    def __init__(self, losses, start, **changes):
-        text = urdf_of().read_text()
-        text = re.sub(r'(<limit effort)', rf'<dynamics {losses}/>\1', text)
-        model = load_urdf(text)
-        assert model.joint_damping.any() or model.joint_friction.any()
-        self.world = World(
-            text,
-            joint_names=model.joint_names,
-            end_effector_frame='end_effector_link',
-            initial_configuration=start,
-        )
-        parameters = {**parameters_of(), **changes}
-        self.controller = Controller(model, ControllerConfig.from_parameters(parameters, model))
-        self.q, self.v, self.effort = np.zeros((3, model.nv))
-        self.world.read(self.q, self.v, self.effort)
-        self.controller.restart(0.0, self.q, self.v)
-
-    def go(self, mode, seconds):
-        """Run a mode; return the greatest error of the joints and the torques (ticks, nv)."""
-        self.controller.select(mode)
-        errors, torques = [], []
-        for _ in range(round(seconds * 1000)):
-            self.world.read(self.q, self.v, self.effort)
-            torques.append(self.controller.tick(self.world.time_ns * 1e-9, self.q, self.v).copy())
-            errors.append(np.abs(self.controller.tracking_error[0]).max())
-            self.world.step(torques[-1])
-        return max(errors), np.array(torques)
+    def __init__(self, losses, start):
+        super().__init__(with_losses(losses), with_losses(losses), start)
+        assert self.model.joint_damping.any() or self.model.joint_friction.any()
 
 
 @pytest.mark.parametrize(

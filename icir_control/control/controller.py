@@ -30,6 +30,9 @@ SLOW_SHARE = 0.2
 BRAKING_TIME = 1.0
 """[s] After which it is held below its limits: a weight that nobody knew keeps it moving."""
 
+HELD_TIME = 2.0
+"""[s] After a stop, in which another one tells that feedback itself moves the arm."""
+
 
 class Controller(Switching):
     """Answers every state with a torque; knows nothing of ROS.
@@ -59,7 +62,7 @@ class Controller(Switching):
         # Where the watchdog has stopped the arm, it is held there.
         self._stopped = Mode('', '', Hold(config.arm))
         self.braked_by: BrakedError | None = None
-        self._braking_until = 0.0
+        self._braking_until, self._held_from = 0.0, -np.inf
         self._await_entry(0)
 
     def warm_up(
@@ -131,7 +134,7 @@ class Controller(Switching):
             raise InvalidValueError('euler_steps', euler_steps, 'a number of steps, or None')
         engine = self._engine
         engine.begin(time, q, v, euler_steps)
-        self._started, self._braking = True, False
+        self._started, self._braking, self._held_from = True, False, -np.inf
         self._await_entry(sum(entry.time < time for entry in self.config.schedule))
         start = engine.start(measured=True)
         initial = self.config.modes[self.config.initial_mode]
@@ -200,16 +203,27 @@ class Controller(Switching):
         self._events.append(Event(level, f'{self.mode}: {words}', self.mode))
 
     def _brake(self, time: float) -> None:
-        """Say once why the arm is braked; hold it as soon as it is slow."""
+        """Say once why the arm is braked; hold it as soon as it is slow.
+
+        An arm that cannot be held then is lighter, less damped or later than its model, so that
+        feedback shakes it: it is made softer.
+        """
         engine = self._engine
         if not self._braking:
             self.braked_by = error = _alarm_of(engine, self.mode)
-            self._events.append(Event('error', str(error), self.mode, error))
+            words = str(error)
+            if time < self._held_from + HELD_TIME:
+                share = engine.soften()
+                words += (
+                    f'; feedback has {share:.0%} of its bandwidth until the next start: the arm '
+                    'may be lighter, less damped or later than its model'
+                )
+            self._events.append(Event('error', words, self.mode, error))
             self._mode, self._braking = self._stopped, True
             self._braking_until = time + BRAKING_TIME
             engine.memory.tracks = 0
         elif engine.is_slower_than(self._held_share(time)):
-            self._braking = False
+            self._braking, self._held_from = False, time
             engine.clear_alarm()
             start = engine.start(measured=True)
             self._enter(self._stopped, start, self._plan(self._stopped, start))

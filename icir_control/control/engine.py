@@ -35,6 +35,12 @@ from icir_control.trajectory import JointTrajectory
 CONFIRMING_STEPS = 3
 """Without a gap or a shorter one, after which a step of time is sure to be the period."""
 
+SOFTER = 0.25
+"""Share of its bandwidth that feedback keeps where the arm cannot be held."""
+
+SOFTEST = 1.0 / 16.0
+"""The least: 12 rad/s as shipped, with 30 times the inertia in the model that the arm has."""
+
 _SAME_TIME = 1e-10  # s, far below the nanosecond that stamps count
 
 
@@ -132,10 +138,33 @@ class Engine:
         self.take_wrench(np.zeros(6), np.inf)
         self.clear_alarm()
         begin_to_yield(memory, self.tick_record)
-        memory.observing = memory.has_torque = 0
+        self._law.bandwidth = 1.0
+        self.workspace.take_losses(self.arm.model.joint_damping, self.arm.model.joint_friction)
+        memory.has_torque = memory.prepared = 0
         memory.disturbance[:] = memory.compensation[:] = memory.disturbance_at_rest[:] = 0.0
         forget_weight(memory)
         memory.rest_position[:] = self.q
+        self._forget_motion()
+        integration = self.config.values.integration
+        memory.euler_share = 0.0 if integration == 'sampled' else 1.0
+        memory.euler_variance, memory.euler_noise = 1.0, 0.0
+        told = 'euler' if euler_steps == 1 else 'sampled'
+        if euler_steps is not None and integration in ('auto', told):
+            memory.euler_share = 1.0 / euler_steps if euler_steps else 0.0
+            memory.euler_variance = 0.0
+        memory.drag = 0.0
+        memory.path = NO_PATH
+        self.tick_record.has_joint_reference = False
+        self._segments.clear()
+        self.workspace.run(SENSE)
+        # The bridge bears the arm until the first command arrives at the motors.
+        memory.delayed_torque[:] = self.workspace.data.nle
+
+    def _forget_motion(self) -> None:
+        """Forget what the motion of the arm has shown: noise, friction, inertia, contact."""
+        memory = self.memory
+        memory.observing = memory.ticks = 0
+        memory.shown_inertia[:] = 0.0
         memory.disturbance_mean[:] = memory.disturbance_side[:] = 0.0
         memory.friction[:] = memory.friction_direction[:] = memory.friction_time[:] = 0.0
         memory.residual[:] = memory.residual_mean[:] = memory.contact_friction[:] = 0.0
@@ -145,25 +174,10 @@ class Engine:
         memory.inertia_residual[:] = memory.unexplained[:] = 0.0
         memory.acceleration_before[:] = memory.followed_acceleration[:] = 0.0
         memory.position_count[:] = 1.0  # as coarse as can be, until it is seen to change
-        integration = self.config.values.integration
-        memory.euler_share = 0.0 if integration == 'sampled' else 1.0
-        memory.euler_variance, memory.euler_noise = 1.0, 0.0
-        told = 'euler' if euler_steps == 1 else 'sampled'
-        if euler_steps is not None and integration in ('auto', told):
-            memory.euler_share = 1.0 / euler_steps if euler_steps else 0.0
-            memory.euler_variance = 0.0
-        memory.drag = 0.0
-        memory.ticks = memory.prepared = 0
         memory.velocity_noise[:] = memory.independent_noise[:] = memory.bias_change[:] = 0.0
         memory.quiet_gain[:] = memory.stable_gain[:] = np.inf
         memory.filtered_velocity[:] = self.v
         memory.filtered_position[:] = self.q
-        memory.path = NO_PATH
-        self.tick_record.has_joint_reference = False
-        self._segments.clear()
-        self.workspace.run(SENSE)
-        # The bridge bears the arm until the first command arrives at the motors.
-        memory.delayed_torque[:] = self.workspace.data.nle
 
     def look_beyond(self) -> None:
         """Observe the last period, and predict over the delay; else the tick does it itself."""
@@ -234,6 +248,18 @@ class Engine:
         self.memory.alarm = CALM
         self.memory.filtered_velocity[:], self.memory.filtered_position[:] = self.v, self.q
         self.memory.time_beyond = self.memory.time_saturated = 0.0
+
+    def soften(self) -> float:
+        """Give feedback less bandwidth from the next law on, until the next start; its share.
+
+        What was learnt while the arm shook is forgotten, but for its weight at rest; what the
+        joints of the model lose, which those of the arm may not, is left out.
+        """
+        self._forget_motion()
+        none = np.zeros_like(self.v)
+        self.workspace.take_losses(none, none)
+        self._law.bandwidth = max(SOFTER * self._law.bandwidth, SOFTEST)
+        return self._law.bandwidth
 
     def _go_on(self) -> None:
         """Take the next polynomial of the path once the reference's next position is on it.

@@ -25,12 +25,13 @@ class RunningLaw:
         law: What runs.
         is_compiled: Whether the compiled tick calls it; else `answer` does.
         ramps: Numbers that are on their way, each with its new value; the list stays the same.
+        bandwidth: Of the gains and of the observer, as a share of what is configured.
     """
 
     def __init__(self, law: Law, workspace: Workspace) -> None:
         """Write to the memory of a workspace; `prepare` comes before the first tick."""
         self.law = law
-        self.is_compiled = False
+        self.is_compiled, self.bandwidth = False, 1.0
         self.ramps: list[tuple[NDArray[np.float64], NDArray[np.float64]]] = []
         self._memory, self._record = workspace.memory, workspace.tick
         self._tick = Tick(workspace.tick)
@@ -90,10 +91,10 @@ class RunningLaw:
             law: What runs, with other parameters.
         """
         self.law = law
-        memory, tick, values = self._memory, self._record, config.values
+        memory, tick, values, w = self._memory, self._record, config.values, self.bandwidth
         memory.delay = values.predictor.delay_steps
-        memory.observer_gain = values.observer.gain
-        memory.observer_rate[:] = config.observer_rate
+        memory.observer_gain = w * values.observer.gain
+        memory.observer_rate[:] = w * config.observer_rate
         memory.uncertain_inertia[:] = config.uncertain_inertia
         memory.torque_rate_limit[:] = config.torque_rate_limit
         memory.speed_scale = values.speed_scale
@@ -106,10 +107,10 @@ class RunningLaw:
         joint_kp, joint_kd = config.joint_gains
         task_kp, task_kd = config.task_gains
         self.ramps[:] = [
-            (tick.joint_kp, joint_kp),
-            (tick.joint_kd, joint_kd),
-            (tick.task_kp, task_kp),
-            (tick.task_kd, task_kd),
+            (tick.joint_kp, w * w * joint_kp),
+            (tick.joint_kd, w * joint_kd),
+            (tick.task_kp, w * w * task_kp),
+            (tick.task_kd, w * task_kd),
         ]
         for name, number in (numbers_of(law) if _is_compiled(law) else {}).items():
             field = self._struct[name]

@@ -141,9 +141,7 @@ class Workspace:
         memory.velocity_limit[:] = model.velocity_limit
         memory.lower_position_limit[:] = model.lower_position_limit
         memory.upper_position_limit[:] = model.upper_position_limit
-        memory.joint_damping[:] = model.joint_damping
-        memory.joint_friction[:] = model.joint_friction
-        memory.lossy = model.joint_damping.any() or model.joint_friction.any()
+        self.take_losses(model.joint_damping, model.joint_friction)
         memory.friction_softness[:] = np.inf
         if model.joint_friction.any():
             compute_all_terms(model, self.data, np.zeros(model.nq), np.zeros(model.nv))
@@ -235,6 +233,12 @@ class Workspace:
             memory.path = POSE_PATH
             memory.pose_start[:] = as_pose(path.start)
             memory.pose_coefficients[:] = path.coefficients
+
+    def take_losses(self, damping: NDArray[np.float64], friction: NDArray[np.float64]) -> None:
+        """Take what the joints lose: damping [N m s/rad or N s/m], friction [N m or N], (nv,)."""
+        memory = self.memory
+        memory.joint_damping[:], memory.joint_friction[:] = damping, friction
+        memory.lossy = damping.any() or friction.any()
 
     def forget_contact(self) -> None:
         """Let a new motion begin as if the arm touched nothing."""

@@ -1,24 +1,31 @@
 """The package's closed loop as tests like to write it: parameters are keywords."""
 
+import re
 from copy import deepcopy
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from icir_control.app import closed_loop
 from icir_control.app.closed_loop import HOME, READY, UPRIGHT
-from icir_control.control import replaced
+from icir_control.control import Controller, ControllerConfig, replaced
 from icir_control.dynamics import Model, load_urdf
+from icir_control.simulation import World
 
 __all__ = [
     'HOME',
     'READY',
     'UPRIGHT',
     'ClosedLoop',
+    'TwoUrdfs',
     'changed',
     'model_of',
     'parameters_of',
     'urdf_of',
+    'with_load',
+    'with_losses',
 ]
 
 
@@ -52,3 +59,63 @@ class ClosedLoop(closed_loop.ClosedLoop):
 
 def _dotted(changes: dict[str, Any]) -> dict[str, Any]:
     return {name.replace('__', '.'): value for name, value in changes.items()}
+
+
+def with_losses(losses: str) -> str:
+    """The shipped URDF with losses in every joint, as `damping="2" friction="1"`."""
+    return re.sub(r'(<limit effort)', rf'<dynamics {losses}/>\1', urdf_of().read_text())
+
+
+def with_load(mass: float, offset: float) -> str:
+    """The shipped URDF with a load [kg] at the tool, beside its axis [m]."""
+    return (
+        urdf_of()
+        .read_text()
+        .replace(
+            '</robot>',
+            f"""<link name="load"><inertial><mass value="{mass}"/>
+        <inertia ixx="1e-4" ixy="0" ixz="0" iyy="1e-4" iyz="0" izz="1e-4"/></inertial></link>
+        <joint name="load" type="fixed"><parent link="end_effector_link"/><child link="load"/>
+        <origin xyz="{offset} 0 0"/></joint></robot>""",
+        )
+    )
+
+
+class TwoUrdfs:
+    """An arm that is built from one URDF, and a controller whose model is another."""
+
+    def __init__(self, model: str, plant: str, start: np.ndarray) -> None:
+        self.model = load_urdf(model)
+        self.world = World(
+            plant,
+            joint_names=self.model.joint_names,
+            end_effector_frame='end_effector_link',
+            initial_configuration=start,
+        )
+        config = ControllerConfig.from_parameters(parameters_of(), self.model)
+        self.controller = Controller(self.model, config)
+        self.q, self.v, self.effort = np.zeros((3, self.model.nv))
+        self.world.read(self.q, self.v, self.effort)
+        self.controller.restart(0.0, self.q, self.v)
+
+    @property
+    def speed(self) -> float:
+        """The greatest of the joints, as a share of their limits."""
+        return float(np.abs(self.v / self.model.velocity_limit).max())
+
+    def push(self, seconds: float) -> None:
+        self.world.push('end_effector_link', [0.0, 3.0, 3.0, 0.0, 0.0, 0.0])
+        self.go('', seconds)
+        self.world.clear_push('end_effector_link')
+
+    def go(self, mode: str, seconds: float) -> tuple[float, np.ndarray]:
+        """Run a mode, or the one that runs; the greatest error of the joints, and all torques."""
+        if mode:
+            self.controller.select(mode)
+        errors, torques = [], []
+        for _ in range(round(seconds * 1000)):
+            self.world.read(self.q, self.v, self.effort)
+            torques.append(self.controller.tick(self.world.time_ns * 1e-9, self.q, self.v).copy())
+            errors.append(np.abs(self.controller.tracking_error[0]).max())
+            self.world.step(torques[-1])
+        return max(errors), np.array(torques)

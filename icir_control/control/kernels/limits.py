@@ -5,6 +5,7 @@ import numpy as np
 from icir_control.compiled import part
 from icir_control.control.kernels.linear import clear, copy
 from icir_control.control.kernels.memory import BRAKE, CALM, NO_PATH, TOO_FAR, TOO_FAST, TOO_LONG
+from icir_control.control.kernels.plant import beside_damping
 from icir_control.control.kernels.structs import Struct
 
 LIMIT_STIFFNESS = 1000.0
@@ -97,7 +98,11 @@ def _repulsion(depth: float, inward: float, margin: float) -> float:
 
 @part
 def watch(memory: Struct, tick: Struct) -> None:
-    """Raise the alarm where speed, distance or saturation are beyond bounds for their time."""
+    """Raise the alarm where speed, distance or saturation are beyond bounds for their time.
+
+    Time within the bounds counts backwards: a joint that shakes is beyond them most of the time,
+    and never for long.
+    """
     h, q, v = tick.period, tick.q, tick.v
     reference, limit = tick.position_reference, memory.velocity_limit
     reason = CALM
@@ -107,7 +112,7 @@ def watch(memory: Struct, tick: Struct) -> None:
         far = memory.tracks and memory.largest_error > 0.0
         if reason == CALM and far and abs(reference[i] - q[i]) > memory.largest_error:
             reason = TOO_FAR
-    memory.time_beyond = memory.time_beyond + h if reason != CALM else 0.0
+    memory.time_beyond = max(memory.time_beyond + (h if reason != CALM else -h), 0.0)
     saturated = memory.time_saturated + (h if memory.effort_share < 1.0 else -h)
     memory.time_saturated = max(saturated, 0.0)
     if reason != CALM and memory.time_beyond > memory.beyond_time:
@@ -173,7 +178,7 @@ def _feedback_share(memory: Struct, tick: Struct) -> float:
     M, a = tick.M, tick.acceleration_reference
     share = 1.0
     for i in range(base.shape[0]):
-        total = tick.nle[i] - memory.compensation[i]
+        total = tick.nle[i] - memory.compensation[i] + beside_damping(memory, tick, i)
         if memory.tracks:
             for j in range(base.shape[0]):
                 total += M[i, j] * a[j]

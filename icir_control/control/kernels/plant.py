@@ -33,6 +33,9 @@ SLOW = 0.05
 INERTIA_TICKS = 8
 """After so many the inertia that the joints show is found again; it changes slowly."""
 
+LARGEST_GROWTH = 1.0
+"""[1/s] At which a joint that yields may speed up where the plant lacks the model's damping."""
+
 FRICTION_RATE = 2.0 / (0.95 * 0.02)
 """[1/s] b of the friction f sat((a + b v) / (R f)), by MuJoCo's default `solreffriction`."""
 
@@ -49,7 +52,9 @@ def add_losses(dynamics: np.ndarray, memory: Struct, tick: Struct, v: np.ndarray
     finer has a share of h D; `bias_change` has the rest.
 
     Friction is that of the reference, never of the measured velocity: at rest it is zero, and
-    noise does not make it change its sign. A law that yields is given none.
+    noise does not make it change its sign. A law that yields is given none, and of the damping no
+    more than an arm without any bears: it would push such an arm along its motion, which then
+    grows by (D / m) v.
 
     Args:
         dynamics: The buffer of a `Data`, for a state that moves at v.
@@ -58,13 +63,31 @@ def add_losses(dynamics: np.ndarray, memory: Struct, tick: Struct, v: np.ndarray
         v: (nv,) [rad/s or m/s].
     """
     if memory.lossy:
-        M, nle, D = mass_matrix_of(dynamics), nle_of(dynamics), memory.joint_damping
+        M, nle, D, m = (
+            mass_matrix_of(dynamics),
+            nle_of(dynamics),
+            memory.joint_damping,
+            memory.shown_inertia,
+        )
         share = memory.euler_share * tick.period
         if memory.tracks and tick.has_joint_reference:
             _add_friction(M, nle, memory, tick, share)
         for i in range(nle.shape[0]):
-            nle[i] += D[i] * v[i]
-            M[i, i] += share * D[i]
+            known = D[i] if memory.tracks else min(D[i], LARGEST_GROWTH * m[i])
+            nle[i] += known * v[i]
+            M[i, i] += share * known
+
+
+@part
+def beside_damping(memory: Struct, tick: Struct, i: int) -> float:
+    """Return D (v_r - v) of joint i where a law tracks, so that nle bears the damping D v_r.
+
+    An arm that is less damped than its model would be pushed along by what it does beside its
+    path; the model's step, and with it the observer, keeps what the plant does, D v.
+    """
+    if memory.lossy and memory.tracks and tick.has_joint_reference:
+        return float(memory.joint_damping[i] * (tick.velocity_reference[i] - tick.v[i]))
+    return 0.0
 
 
 @part

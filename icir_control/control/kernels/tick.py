@@ -30,6 +30,7 @@ from icir_control.control.kernels.memory import (
     TICK,
 )
 from icir_control.control.kernels.plant import (
+    beside_damping,
     bring_terms,
     predict,
     remember,
@@ -60,7 +61,7 @@ def computed_torque(memory: Struct, tick: Struct) -> None:
             total += J[j, i] * f[j]
         if memory.repels:
             total += memory.repulsion[i]
-        tau[i] = total
+        tau[i] = total + beside_damping(memory, tick, i)
 
 
 @part
