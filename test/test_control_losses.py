@@ -28,6 +28,16 @@ def test_a_lossy_arm_is_tracked_to_round_off(losses, bound):
     assert loop.go('down', 2.2)[0] < bound
 
 
+@pytest.mark.parametrize('mode', ['home', 'float'])
+def test_the_parts_of_the_torque_add_up_beside_the_path(mode):
+    loop = Loop(f'{DAMPED} {ROUGH}', HOME)
+    loop.controller.select(mode)
+    loop.push(0.05)
+    assert np.abs(loop.v).max() > 1e-3
+    parts = sum(loop.controller.torque_terms.values())
+    np.testing.assert_allclose(parts, loop.controller.torque, rtol=0.0, atol=1e-10)
+
+
 def test_friction_does_not_chatter_at_rest():
     loop = Loop(f'{DAMPED} {ROUGH}', HOME)
     loop.go('home', 0.1)

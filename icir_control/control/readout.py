@@ -109,7 +109,7 @@ class Readout:
         """The parts of the torque by name, each (nv,); they add up to `torque`.
 
         inertia is M a_r of the reference, coriolis C v with the
-        losses of the joints, gravity g, feedback M (ddq - a_r) without
+        losses of the joints, gravity g, feedback M (ddq - a_r) + D (v_r - v) without
         null_space, M (1 - J^# J)(ddq - a_r) of a redundant arm whose tool has a path; compliance
         is J^T f, repulsion what keeps links apart, observer what it cancels, saturation what the
         limits took away (below zero where they took from a positive torque).
@@ -124,11 +124,12 @@ class Readout:
         if len(g) > 6 and memory.path != JOINT_PATH:
             rows = np.linalg.solve(M, J.T)
             free = feedback - rows @ np.linalg.solve(J @ rows, J @ feedback)
+        damped = memory.joint_damping * bool(memory.tracks and followed)
         return {
             'inertia': M @ planned,
             'coriolis': tick.nle + memory.bias_change - g,
             'gravity': g.copy(),
-            'feedback': M @ (feedback - free),
+            'feedback': M @ (feedback - free) + damped * (tick.velocity_reference - tick.v),
             'null_space': M @ free,
             'compliance': J.T @ tick.wrench,
             'repulsion': memory.repulsion * memory.repels,
