@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from icir_control.control.clearance import Clearance, Repulsion
 from icir_control.control.config import ControllerConfig
-from icir_control.control.kernels.estimate import SURE_SAMPLES, find_weight, forget_weight
+from icir_control.control.kernels.estimate import SURE_SAMPLES, forget_motion
 from icir_control.control.kernels.limits import begin_to_yield
 from icir_control.control.kernels.memory import (
     ACTUATE,
@@ -25,6 +25,7 @@ from icir_control.control.kernels.memory import (
     as_pose,
 )
 from icir_control.control.kernels.plant import NOISE_TIME, SLOW
+from icir_control.control.kernels.weight import find_weight, forget_weight
 from icir_control.control.law import Law, Plan, Start, guarded
 from icir_control.control.running_law import RunningLaw
 from icir_control.control.workspace import Workspace
@@ -144,7 +145,7 @@ class Engine:
         memory.disturbance[:] = memory.compensation[:] = memory.disturbance_at_rest[:] = 0.0
         forget_weight(memory)
         memory.rest_position[:] = self.q
-        self._forget_motion()
+        forget_motion(memory, self.tick_record)
         integration = self.config.values.integration
         memory.euler_share = 0.0 if integration == 'sampled' else 1.0
         memory.euler_variance, memory.euler_noise = 1.0, 0.0
@@ -159,25 +160,6 @@ class Engine:
         self.workspace.run(SENSE)
         # The bridge bears the arm until the first command arrives at the motors.
         memory.delayed_torque[:] = self.workspace.data.nle
-
-    def _forget_motion(self) -> None:
-        """Forget what the motion of the arm has shown: noise, friction, inertia, contact."""
-        memory = self.memory
-        memory.observing = memory.ticks = 0
-        memory.shown_inertia[:] = 0.0
-        memory.disturbance_mean[:] = memory.disturbance_side[:] = 0.0
-        memory.friction[:] = memory.friction_direction[:] = memory.friction_time[:] = 0.0
-        memory.residual[:] = memory.residual_mean[:] = memory.contact_friction[:] = 0.0
-        memory.residual_spread[:] = memory.residual_error[:] = 0.0
-        memory.observer_trust[:] = 1.0
-        memory.extra_inertia[:] = memory.inertia_information[:] = memory.agreeing_samples[:] = 0.0
-        memory.inertia_residual[:] = memory.unexplained[:] = 0.0
-        memory.acceleration_before[:] = memory.followed_acceleration[:] = 0.0
-        memory.position_count[:] = 1.0  # as coarse as can be, until it is seen to change
-        memory.velocity_noise[:] = memory.independent_noise[:] = memory.bias_change[:] = 0.0
-        memory.quiet_gain[:] = memory.stable_gain[:] = np.inf
-        memory.filtered_velocity[:] = self.v
-        memory.filtered_position[:] = self.q
 
     def look_beyond(self) -> None:
         """Observe the last period, and predict over the delay; else the tick does it itself."""
@@ -255,7 +237,7 @@ class Engine:
         What was learnt while the arm shook is forgotten, but for its weight at rest; what the
         joints of the model lose, which those of the arm may not, is left out.
         """
-        self._forget_motion()
+        forget_motion(self.memory, self.tick_record)
         none = np.zeros_like(self.v)
         self.workspace.take_losses(none, none)
         self._law.bandwidth = max(SOFTER * self._law.bandwidth, SOFTEST)

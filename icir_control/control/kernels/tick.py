@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from icir_control.compiled import JIT_DISABLED, part
-from icir_control.control.kernels.estimate import carry_disturbance, observe, turn_weight
+from icir_control.control.kernels.estimate import carry_disturbance, observe
 from icir_control.control.kernels.limits import (
     brake,
     keep_off_limits,
@@ -40,6 +40,7 @@ from icir_control.control.kernels.plant import (
 )
 from icir_control.control.kernels.reference import advance_reference
 from icir_control.control.kernels.structs import Struct, separate
+from icir_control.control.kernels.weight import turn_weight
 from icir_control.dynamics.kernels import frame_terms, gravity_of, mass_matrix_of, nle_of
 from icir_control.dynamics.kernels.checked import with_entrance
 

@@ -1,0 +1,64 @@
+"""The weight that the model lacks, as learnt at rest: of a load at the tool, and of the arm."""
+
+import numpy as np
+
+from icir_control.compiled import part
+from icir_control.control.kernels.structs import Struct
+
+USUAL_WEIGHT = np.array([1.0, 0.1, 0.1, 0.1, 0.1])
+"""What a load has, as a measure: mass [kg], first moment [kg m]; and share of the arm's weight."""
+
+SHOWN_WEIGHT = 0.01
+"""Of the greatest singular value, below which a posture does not show a part of the weight."""
+
+
+def find_weight(memory: Struct, there: Struct, g: np.ndarray) -> None:
+    """Split the torque that was learnt at rest into weight and what is left.
+
+    The weight is that of a load at the tool, of unknown mass m and first moment m c, and of an
+    arm heavier by the share s: r = J^T (m gamma, m c x gamma) - s g, gamma the acceleration of
+    gravity in axes of the tool. Of all that explain r it is the least, in the sense of least
+    squares: one posture does not show the first moment along gravity.
+
+    Args:
+        memory: Holds r; the weight is written there.
+        there: The tick at rest where r was learnt.
+        g: (nv,) gravity torque there [N m or N].
+    """
+    gamma = there.pose[:3].T @ memory.gravity
+    wrenches = np.zeros((6, 4))
+    wrenches[:3, 0] = gamma
+    wrenches[3:, 1:] = np.cross(np.eye(3), gamma).T
+    torques = np.column_stack([there.jacobian.T @ wrenches, -g]) * USUAL_WEIGHT
+    found = np.linalg.lstsq(torques, memory.disturbance_at_rest, rcond=SHOWN_WEIGHT)[0]
+    memory.weight[:] = torques @ found
+    memory.disturbance_at_rest -= memory.weight
+    found *= USUAL_WEIGHT
+    memory.load[:], memory.weight_share = found[:4], found[4]
+
+
+def forget_weight(memory: Struct) -> None:
+    """Leave no weight in a controller's memory."""
+    memory.load[:] = memory.weight[:] = memory.weight_share = 0.0
+
+
+@part
+def turn_weight(memory: Struct, tick: Struct, g: np.ndarray) -> None:
+    """Write the weight that was learnt in the present posture, J^T (m gamma, m c x gamma) - s g.
+
+    In axes of the tool, where the first moment m c of the load about the tool is constant and
+    gamma is the acceleration of gravity; s is the share by which the arm is heavier.
+    """
+    J, pose, gamma, load = tick.jacobian, tick.pose, memory.gravity, memory.load
+    along_x, along_y, along_z = 0.0, 0.0, 0.0
+    for k in range(3):
+        along_x += pose[k, 0] * gamma[k]
+        along_y += pose[k, 1] * gamma[k]
+        along_z += pose[k, 2] * gamma[k]
+    m, x, y, z = load[0], load[1], load[2], load[3]
+    for i in range(g.shape[0]):
+        total = m * (J[0, i] * along_x + J[1, i] * along_y + J[2, i] * along_z)
+        total += J[3, i] * (y * along_z - z * along_y)
+        total += J[4, i] * (z * along_x - x * along_z)
+        total += J[5, i] * (x * along_y - y * along_x)
+        memory.weight[i] = total - memory.weight_share * g[i]
