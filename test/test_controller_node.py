@@ -641,6 +641,27 @@ def test_the_diagnostics_say_that_the_arm_is_braked(controller, source):
     assert 0.0 < float(aborted['upper']) < 10.0
 
 
+def test_the_status_says_that_feedback_is_softer_until_the_next_start(source):
+    heard: list[DiagnosticStatus] = []
+    source.observer.create_subscription(DiagnosticStatus, 'controller/status', heard.append, 10)
+
+    def bandwidth() -> str:
+        return next(pair.value for pair in heard[-1].values if pair.key == 'feedback bandwidth')
+
+    def run(speed: float) -> None:
+        for _ in range(60):
+            source.stamp_ns += MILLISECOND
+            source.answer_to(joint_state(source.stamp_ns, source.token, HOME, (speed,) * 6))
+
+    for _ in range(2):  # stopped, held, and stopped again
+        run(10.0)
+        run(0.0)
+    source.observer.spin_until(lambda: source.hold(HOME) and heard and bandwidth() == '0.25')
+    assert 'feedback is softer' in heard[-1].message
+    source.restart('another run')
+    source.observer.spin_until(lambda: source.hold(HOME) and bandwidth() == '1')
+
+
 def test_two_sources_of_states_are_named_and_not_answered(controller, graph, source):
     other_node = graph.observer('other_node')
     other = StateSource(other_node, token=source.token + ' other')

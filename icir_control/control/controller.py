@@ -213,10 +213,10 @@ class Controller(Switching):
             self.braked_by = error = _alarm_of(engine, self.mode)
             words = str(error)
             if time < self._held_from + HELD_TIME:
-                share = engine.soften()
+                engine.soften()
                 words += (
-                    f'; feedback has {share:.0%} of its bandwidth until the next start: the arm '
-                    'may be lighter, less damped or later than its model'
+                    f'; feedback has {self.bandwidth:.0%} of its bandwidth until the next start: '
+                    'the arm may be lighter, less damped or later than its model'
                 )
             self._events.append(Event('error', words, self.mode, error))
             self._mode, self._braking = self._stopped, True

@@ -139,7 +139,7 @@ class Engine:
         self.take_wrench(np.zeros(6), np.inf)
         self.clear_alarm()
         begin_to_yield(memory, self.tick_record)
-        self._law.bandwidth = 1.0
+        memory.bandwidth = 1.0
         self.workspace.take_losses(self.arm.model.joint_damping, self.arm.model.joint_friction)
         memory.has_torque = memory.prepared = 0
         memory.disturbance[:] = memory.compensation[:] = memory.disturbance_at_rest[:] = 0.0
@@ -231,8 +231,8 @@ class Engine:
         self.memory.filtered_velocity[:], self.memory.filtered_position[:] = self.v, self.q
         self.memory.time_beyond = self.memory.time_saturated = 0.0
 
-    def soften(self) -> float:
-        """Give feedback less bandwidth from the next law on, until the next start; its share.
+    def soften(self) -> None:
+        """Give feedback less bandwidth from the next law on, until the next start.
 
         What was learnt while the arm shook is forgotten, but for its weight at rest; what the
         joints of the model lose, which those of the arm may not, is left out.
@@ -240,8 +240,7 @@ class Engine:
         forget_motion(self.memory, self.tick_record)
         none = np.zeros_like(self.v)
         self.workspace.take_losses(none, none)
-        self._law.bandwidth = max(SOFTER * self._law.bandwidth, SOFTEST)
-        return self._law.bandwidth
+        self.memory.bandwidth = max(SOFTER * self.memory.bandwidth, SOFTEST)
 
     def _go_on(self) -> None:
         """Take the next polynomial of the path once the reference's next position is on it.

@@ -138,6 +138,11 @@ class Readout:
         }
 
     @property
+    def bandwidth(self) -> float:
+        """Of feedback, as a share of what is configured; below 1 after an arm was not held."""
+        return float(self._engine.memory.bandwidth)
+
+    @property
     def path_limited(self) -> bool:
         """Whether the joints cannot keep up with the path of the tool at present."""
         memory = self._engine.memory

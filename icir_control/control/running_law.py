@@ -25,13 +25,12 @@ class RunningLaw:
         law: What runs.
         is_compiled: Whether the compiled tick calls it; else `answer` does.
         ramps: Numbers that are on their way, each with its new value; the list stays the same.
-        bandwidth: Of the gains and of the observer, as a share of what is configured.
     """
 
     def __init__(self, law: Law, workspace: Workspace) -> None:
         """Write to the memory of a workspace; `prepare` comes before the first tick."""
         self.law = law
-        self.is_compiled, self.bandwidth = False, 1.0
+        self.is_compiled = False
         self.ramps: list[tuple[NDArray[np.float64], NDArray[np.float64]]] = []
         self._memory, self._record = workspace.memory, workspace.tick
         self._tick = Tick(workspace.tick)
@@ -91,7 +90,8 @@ class RunningLaw:
             law: What runs, with other parameters.
         """
         self.law = law
-        memory, tick, values, w = self._memory, self._record, config.values, self.bandwidth
+        memory, tick, values = self._memory, self._record, config.values
+        w = memory.bandwidth
         memory.delay = values.predictor.delay_steps
         memory.observer_gain = w * values.observer.gain
         memory.observer_rate[:] = w * config.observer_rate

@@ -98,6 +98,8 @@ MEMORY_LAYOUT = Layout(
         # What the model does not know.
         'observer_gain': (),
         'observer_rate': (n,),
+        # Of gains and observer, a share of what is configured.
+        'bandwidth': (),
         'observer_trust': (n,),
         # Inertia of a joint beyond the model: what is declared, and what its motion shows.
         'uncertain_inertia': (n,),

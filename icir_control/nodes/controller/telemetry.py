@@ -191,6 +191,7 @@ class Telemetry:
             f'saturated: {limits["saturated joints"]}': controller.saturated.any(),
             'torque held back by its rate limit': controller.rate_limited,
             'the tool lags its path, because joints are at their limits': controller.path_limited,
+            'feedback is softer, since the arm could not be held': controller.bandwidth < 1.0,
         }
         active = [sentence for sentence, is_active in warnings.items() if is_active]
         status = DiagnosticStatus(level=DiagnosticStatus.WARN if active else DiagnosticStatus.OK)
@@ -209,6 +210,7 @@ def limits_of(controller: Controller) -> dict[str, object]:
         'rate limited': 'yes' if controller.rate_limited else 'no',
         'path limited': 'yes' if controller.path_limited else 'no',
         'observer': observer if controller.config.values.observer.gain else 'off',
+        'feedback bandwidth': f'{controller.bandwidth:g}',
         'speed scale': f'{controller.config.values.speed_scale:g}',
         'smallest singular value': f'{controller.smallest_singular_value:.4g}',
     }
