@@ -51,6 +51,12 @@ TURN_LAGS = 3.0
 LEAST_FRICTION = 0.01
 """Share of the effort limit below which it may as well be something else."""
 
+LEAST_EFFECT = 100.0
+"""[rad/s^2 or m/s^2] The same over inertia, where that is less: a light joint of a large motor."""
+
+STICKING = 300.0
+"""Times its own inertia that a joint which sticks passes for, and none that moves."""
+
 FRICTION_NOISE = 3.0
 """Times `ESTIMATE_NOISE` below which it may be noise, where the velocity has any."""
 
@@ -207,9 +213,9 @@ def _turn_friction(memory: Struct, tick: Struct, i: int) -> None:
 
     A joint that stops keeps the direction of its friction until it starts in the other one. The
     time since a turn is counted in lags of the estimate, which change on the way: a joint that
-    sticks passes for a heavy one, whose estimate is slow, until it breaks away.
+    sticks passes for a heavy one until it breaks away, and all that is learnt of it is friction.
     """
-    direction, time = memory.friction_direction, memory.friction_time
+    friction, direction, time = memory.friction, memory.friction_direction, memory.friction_time
     now = direction[i]
     if memory.tracks and memory.path != NO_PATH:
         wanted = min(max(tick.velocity_reference[i] / TURN_SPEED, -1.0), 1.0)
@@ -217,20 +223,30 @@ def _turn_friction(memory: Struct, tick: Struct, i: int) -> None:
     turned = now - direction[i]
     direction[i] = now
     if turned == 0.0:
-        slowest = min(memory.quiet_gain[i] + 1.0, (memory.stable_gain[i] + 1.0) / TURN_LAGS)
+        gain = 0.0 if _sticks(memory, i) else memory.stable_gain[i]
+        slowest = min(memory.quiet_gain[i] + 1.0, (gain + 1.0) / TURN_LAGS)
         time[i] += tick.period * min(1.0 / TURN_TIME, slowest)
         return
     time[i] = 0.0
     if _has_friction(memory, i):
-        memory.disturbance[i] -= turned * memory.friction[i]
+        memory.disturbance[i] -= turned * friction[i]
+    elif now * (now - turned) < 0.0:
+        friction[i] = 0.0  # what the estimate now changes by has it in it twice
+
+
+@part
+def _sticks(memory: Struct, i: int) -> bool:
+    """Return whether joint i passes for heavier than any that moves, or has not yet moved."""
+    shows_none = memory.extra_inertia[i] == 0.0 and memory.velocity_noise[i] <= QUIET
+    return bool(shows_none or memory.extra_inertia[i] > STICKING * memory.shown_inertia[i])
 
 
 @part
 def _has_friction(memory: Struct, i: int) -> bool:
-    """Return whether what was learnt of joint i's friction is more than noise."""
+    """Return whether what was learnt of joint i's friction is more than noise or another cause."""
     noise = memory.shown_inertia[i] if memory.velocity_noise[i] > QUIET else 0.0
-    least = LEAST_FRICTION * memory.effort_limit[i] + FRICTION_NOISE * ESTIMATE_NOISE * noise
-    return bool(memory.friction[i] > least)
+    least = min(LEAST_FRICTION * memory.effort_limit[i], LEAST_EFFECT * memory.shown_inertia[i])
+    return bool(memory.friction[i] > least + FRICTION_NOISE * ESTIMATE_NOISE * noise)
 
 
 @part
