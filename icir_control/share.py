@@ -6,11 +6,13 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote, urlparse
 
 from icir_control.errors import ConfigurationError, UnknownNameError
 
 PACKAGE = 'icir_control'
 SCHEME = 'package://'
+_PACKAGE_SCHEMES = ('package', 'model')
 
 ANY_ARM = 'any_arm'
 """Name of the parameter file for an arm that is given by its URDF alone."""
@@ -64,6 +66,24 @@ def package_folders(
         with suppress(UnknownNameError):
             shares.insert(0, share_directory())
     return [*(place / package for place in places), *places, *shares]
+
+
+def find_mesh(uri: str, folder: Path, package_dirs: Sequence[str | Path] = ()) -> Path | None:
+    """Return the file behind a mesh's URI; None where there is none.
+
+    Args:
+        uri: A path, absolute or relative to `folder`, or with `package://`, `model://`, `file://`.
+        folder: That of the URDF.
+        package_dirs: Folders that are packages or hold packages; see `package_folders`.
+    """
+    parts = urlparse(uri)
+    inside = unquote(parts.path)
+    places = [folder / inside]
+    if parts.scheme in _PACKAGE_SCHEMES:
+        inside = inside.lstrip('/')
+        folders = package_folders(parts.netloc, package_dirs, folder)
+        places = [place / inside for place in folders]
+    return next((path for path in places if path.is_file()), None)
 
 
 def find_model_file(model: str, package_dirs: Sequence[str | Path] = ()) -> Path:

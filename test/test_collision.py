@@ -5,6 +5,7 @@ from itertools import product
 import mujoco
 import numpy as np
 import pytest
+import trimesh
 from fuzz import EXAMPLES
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -423,3 +424,17 @@ def test_a_shape_that_cannot_be_read_is_named(geometry, said):
     with pytest.raises(ModelError, match='link0') as refused:
         load_collision_shapes(chain(geometry))
     assert said in str(refused.value)
+
+
+def test_shapes_are_found_wherever_the_model_finds_its_links(tmp_path):
+    folder = tmp_path / 'pk g'
+    folder.mkdir()
+    (folder / 'b.stl').write_bytes(trimesh.creation.box((0.1, 0.2, 0.3)).export(file_type='stl'))
+    for uri in ('pk%20g/b.stl', f'file://{tmp_path}/pk%20g/b.stl', 'model://pk g/b.stl'):
+        path = tmp_path / 'robot.urdf'
+        xml = chain(f'<mesh filename="{uri}"/>', '<sphere radius="0.1"/>')
+        path.write_text(xml.replace('<robot ', '<robot xmlns="http://example.org/urdf" '))
+        kinds = [type(one.shape) for one in load_collision_shapes(path, package_dirs=[tmp_path])]
+        assert kinds == [Box, Sphere], uri
+    with pytest.raises(ModelError, match='a URDF begins with <robot>'):
+        load_collision_shapes('<mujoco/>')

@@ -11,7 +11,7 @@ from random_trees import SIZES, random_tree
 from icir_control import dynamics as icir
 from icir_control.errors import InvalidValueError, ModelError, UnknownNameError
 from icir_control.share import share_directory
-from icir_control.spatial import SE3
+from icir_control.spatial import SE3, Inertia
 
 ARM = share_directory() / 'urdf/gen3_6dof.urdf'
 
@@ -126,3 +126,16 @@ def test_what_does_not_fit_is_named():
         icir.append_model(arm, tree, 'end_effector_link', np.eye(4))
     with pytest.raises(InvalidValueError, match='a Model'):
         icir.append_model(arm, None, 'end_effector_link')
+
+
+def test_a_model_is_read_with_the_inertias_that_it_was_built_with(tmp_path):
+    """What stands in the world, and what has no mass, need none that a body can have."""
+    strange = Inertia.trusted(1.0, np.zeros(3), np.diag((1.0, 1.0, 5.0)))
+    builder = icir.ModelBuilder()
+    builder.add_body('stand', 'universe', strange)
+    builder.add_joint('one', 'revolute').add_joint('two', 'revolute', 'one')
+    builder.add_body('between', 'one', Inertia.trusted(0.0, np.zeros(3), -1e-16 * np.eye(3)))
+    builder.add_body('tool', 'two', Inertia(1.0, (0.1, 0.0, 0.0), 0.1 * np.eye(3)))
+    model = builder.build()
+    model.save(tmp_path / 'model.json')
+    assert icir.Model.load(tmp_path / 'model.json') == model

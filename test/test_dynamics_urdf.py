@@ -390,3 +390,19 @@ import trimesh
 assert trimesh.creation.box().volume == 1.0
 """
     subprocess.run([sys.executable, '-c', code], check=True, timeout=1200)
+
+
+@pytest.mark.parametrize('encoding', ['ISO-8859-1', 'utf-16', 'utf-8'])
+def test_text_is_text_whatever_encoding_it_declares(encoding):
+    text = with_change('"arm"', '"gr\u00fcn"')
+    model = load_urdf(f"<?xml version='1.0' encoding='{encoding}'?>{text}")
+    assert model.frames[-1].name == 'gr\u00fcn'
+
+
+@pytest.mark.parametrize('value', [2.5, -1.5, float('nan'), 'far'])
+def test_a_joint_is_locked_within_its_limits(value):
+    second = JOINT.replace('hinge', 'second').replace('"arm"', '"tool"').replace('base', 'arm')
+    text = robot(LINKS + f'<link name="tool">{INERTIAL}</link>' + JOINT + second)
+    assert load_urdf(text, locked={'second': 1}).nv == 1
+    with pytest.raises(InvalidValueError, match="locked joint 'second'"):
+        load_urdf(text, locked={'second': value})

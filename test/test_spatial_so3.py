@@ -216,6 +216,8 @@ def test_nearest_rotation_is_never_a_reflection():
         (skew, [1.0, 2.0, float('nan')], 'finite numbers'),
         (unskew, np.eye(3), 'skew-symmetric'),
         (exp3, [0.0, 0.0, float('inf')], 'phi'),
+        (exp3, [0.0, 0.0, 10**400], 'phi'),
+        (exp3, [0.0, 0.0, 1e200], 'none above 1e[+]100'),
         (log3, 2.0 * np.eye(3), 'nearest_rotation'),
         (log3, np.diag([1.0, 1.0, -1.0]), 'det R = 1'),
         (log3, np.eye(4), r'shape \(3, 3\)'),

@@ -9,7 +9,17 @@ import numpy as np
 import pytest
 
 from icir_control.errors import IcirError, InvalidValueError
-from icir_control.spatial import SE3, Force, Inertia, Motion, hat, log6, vee
+from icir_control.spatial import (
+    SE3,
+    Force,
+    Inertia,
+    Motion,
+    ScrewAxis,
+    exp6,
+    hat,
+    log6,
+    vee,
+)
 
 RNG = np.random.default_rng(7)
 VALUES = [cls.random(RNG) for cls in (SE3, Motion, Force, Inertia)]
@@ -120,6 +130,11 @@ def test_repr_shows_the_parts():
         (lambda: vee(np.eye(4)), 'last row is zero'),
         (lambda: vee(np.diag([1.0, 0.0, 0.0, 0.0])), 'skew-symmetric'),
         (lambda: log6(np.eye(3)), r'shape \(4, 4\)'),
+        (lambda: exp6([0.0, 0.0, 0.0, 1e200, 0.0, 0.0]), 'none above'),
+        (lambda: exp6(Motion(angular=[1e200, 0.0, 0.0])), 'none above'),
+        (lambda: Inertia('2', np.zeros(3), np.eye(3)), 'mass'),
+        (lambda: SE3.identity().isclose(3), 'an SE3'),
+        (lambda: Inertia.zero().isclose(3), 'an Inertia'),
     ],
 )
 def test_bad_values_are_answered_with_what_is_valid(build, message):
@@ -147,3 +162,9 @@ def test_importing_and_composing_values_does_not_load_numba():
     )
     run = subprocess.run([sys.executable, '-c', script], capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
+
+
+def test_the_screw_of_a_twist_that_hardly_turns_has_a_finite_pitch():
+    axis, rate = ScrewAxis.of(Motion((1.0, 0.0, 0.0), (0.0, 0.0, 1e-200)))
+    assert rate == pytest.approx(1e-200)
+    assert np.isfinite(axis.pitch)

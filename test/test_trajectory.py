@@ -7,7 +7,15 @@ from hypothesis import strategies as st
 
 from icir_control.errors import InvalidValueError, UnknownNameError
 from icir_control.spatial import SE3, Motion, exp3, log3
-from icir_control.trajectory import PROFILES, JointTrajectory, SE3Trajectory, cubic, stop
+from icir_control.trajectory import (
+    PROFILES,
+    JointTrajectory,
+    SE3Trajectory,
+    cubic,
+    smooth_velocities,
+    spline,
+    stop,
+)
 
 numbers = st.floats(-3.0, 3.0)
 triples = st.tuples(numbers, numbers, numbers).map(np.array)
@@ -147,3 +155,31 @@ def test_bad_arrays_and_profiles_are_refused():
         cubic([0.0], [np.nan], [1.0], 1.0)
     with pytest.raises(UnknownNameError, match='cubic, quintic'):
         JointTrajectory.to_rest(0.0, 1.0, [0.0], [0.0], [1.0], profile='septic')
+
+
+@pytest.mark.parametrize('start', [['a'], [[1.0], [2.0, 3.0]], '1', [None]])
+def test_what_is_no_vector_is_refused(start):
+    with pytest.raises(InvalidValueError, match='start'):
+        JointTrajectory.to_rest(0.0, 1.0, start, [0.0], [1.0])
+
+
+def test_a_spline_takes_lists_and_whole_numbers():
+    times, points = [0, 1, 2, 3], [[0], [2], [1], [0]]
+    v = smooth_velocities(times, points, [0.5], [0.0])
+    exact = smooth_velocities(np.array(times, float), np.array(points, float), v[0], v[-1])
+    np.testing.assert_array_equal(v, exact)
+    before, after = spline(times, points, v)[:2]
+    left, right = before.sample(1.0 - 1e-9)[2], after.sample(1.0)[2]
+    np.testing.assert_allclose(left, right, atol=1e-6)
+    with pytest.raises(InvalidValueError, match='times'):
+        spline([0.0, 1.0, 1.0], points[:3], v[:3])
+    with pytest.raises(InvalidValueError, match='velocities'):
+        spline(times, points, v[:3])
+
+
+def test_trajectories_are_compared_by_identity():
+    one = JointTrajectory.to_rest(0.0, 1.0, [0.0, 0.0], [0.0, 0.0], [1.0, 1.0])
+    other = JointTrajectory.to_rest(0.0, 1.0, [0.0, 0.0], [0.0, 0.0], [1.0, 1.0])
+    assert one == one
+    assert one != other
+    assert len({one, other}) == 2

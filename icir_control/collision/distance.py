@@ -21,7 +21,7 @@ def distance(model: Model, data: Data, pairs: CollisionPairs) -> Array:
     """Return the signed distances (npairs,) [m], a view of `pairs.distance`.
 
     `pairs.witness_a`, `.witness_b` and `.normal` are filled, too. Exact, also where shapes
-    overlap; of two boxes a lower bound, the distance of one to the capsule around the other.
+    overlap, but a lower bound of two boxes, and of a cylinder and all but a half-space.
 
     Args:
         model: The model.
@@ -44,7 +44,8 @@ def distance_jacobian(
 ) -> Array:
     """Return the gradients of all distances: row k is n^T (J_a - J_b) at the witness points.
 
-    As `distance`, which it includes.
+    As `distance`, which it includes. Where that is a bound, this is the rate at which the witness
+    points part along the normal, which is not quite the gradient of the bound.
 
     Args:
         model: The model.

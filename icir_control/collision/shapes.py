@@ -13,15 +13,16 @@ from icir_control.collision.kernels import layout as at
 from icir_control.dynamics import Model, forward_kinematics
 from icir_control.errors import InvalidValueError, UnknownNameError
 from icir_control.spatial import SE3
-from icir_control.spatial.arrays import Array, checked
+from icir_control.spatial.arrays import Array, checked, checked_scalar
 
 _log = logging.getLogger(__name__)
 
 
 def _check_length(name: str, value: Any, *, zero: bool = False) -> None:
-    expected = 'a length of 0 m or more' if zero else 'a length above 0 m'
-    if not isinstance(value, int | float) or not 0.0 <= value < np.inf or (not value and not zero):
-        raise InvalidValueError(name, value, expected)
+    if zero:
+        checked_scalar(name, value, 'a length of 0 m or more', lowest=0.0)
+    else:
+        checked_scalar(name, value, 'a length above 0 m', above=0.0)
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Collision shapes as a URDF describes them."""
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -16,9 +16,9 @@ from icir_control.collision.shapes import (
     Shape,
     Sphere,
 )
-from icir_control.dynamics.urdf_xml import read_source, resolve_package
+from icir_control.dynamics.urdf_xml import children_of, parse_xml, read_source, tag_of
 from icir_control.errors import InvalidValueError, ModelError
-from icir_control.share import SCHEME, mesh_parts
+from icir_control.share import find_mesh, mesh_parts
 from icir_control.spatial import SE3
 from icir_control.spatial.arrays import Array
 
@@ -42,19 +42,13 @@ def load_collision_shapes(
         ModelError: The description or a mesh cannot be read, or a shape has no valid size; the
             message names the link.
     """
-    from lxml import etree
-
-    label, text = read_source(path_or_xml, package_dirs)
-    parser = etree.XMLParser(resolve_entities=False, no_network=True, remove_comments=True)
-    try:
-        root = etree.fromstring(text, parser)
-    except (etree.XMLSyntaxError, ValueError) as error:
-        raise ModelError(f'{label} is not valid XML: {error}') from None
+    label, text, encoding = read_source(path_or_xml, package_dirs)
+    root = parse_xml(label, text, encoding)
     found, rounded, taken = [], [], set()
     folder = Path(label).parent
-    for link in root.iterfind('link'):
+    for link in children_of(root, 'link'):
         link_name = link.get('name') or ''
-        for collision in link.iterfind('collision'):
+        for collision in children_of(link, 'collision'):
             given = collision.get('name') or link_name
             repeats = count(2)
             name = given
@@ -63,7 +57,7 @@ def load_collision_shapes(
             taken.add(name)
             try:
                 shape, placement, note = _shape(collision, folder, package_dirs)
-                placement = _placement(collision.find('origin')) @ placement
+                placement = _placement(next(children_of(collision, 'origin'), None)) @ placement
                 found.append(CollisionShape(name, link_name, shape, placement))
             except (InvalidValueError, ValueError, OSError, ModelError) as error:
                 raise ModelError(
@@ -90,19 +84,15 @@ def _placement(origin: Any) -> SE3:
     return SE3.from_xyz_rpy(xyz, rpy)
 
 
-def _children(element: Any) -> Iterator[Any]:
-    return (child for child in element if isinstance(child.tag, str))
-
-
 def _shape(
     collision: Any, folder: Path, package_dirs: Sequence[str | Path]
 ) -> tuple[Shape, SE3, str]:
     """Return a shape, its placement in the element's origin, and what it stands for."""
-    geometries = [child for part in collision.iterfind('geometry') for child in _children(part)]
+    geometries = [child for part in children_of(collision, 'geometry') for child in part]
     if len(geometries) != 1:
         raise ValueError(f'{len(geometries)} geometries; expected one')
     (geometry,) = geometries
-    kind, identity = geometry.tag, SE3.identity()
+    kind, identity = tag_of(geometry), SE3.identity()
     if kind == 'sphere':
         return Sphere(_numbers(geometry.get('radius'), 1)[0]), identity, ''
     if kind == 'box':
@@ -125,12 +115,11 @@ def _vertices(filename: str, folder: Path, package_dirs: Sequence[str | Path]) -
     Raises:
         ModelError: It cannot be read.
     """
-    name = filename.removeprefix('file://')
-    path = folder / name
-    if name.startswith(SCHEME):
-        path = resolve_package(name, package_dirs, folder)
+    path = find_mesh(filename, folder, package_dirs)
+    if path is None:
+        raise ModelError(f'mesh {filename!r} cannot be read: no such file, nor one in a package')
     try:
-        vertices = np.concatenate([part.vertices for part, _ in mesh_parts(Path(path))])
+        vertices = np.concatenate([part.vertices for part, _ in mesh_parts(path)])
     except ValueError as error:
         raise ModelError(f'mesh {filename!r} cannot be read: {error}') from None
     if len(vertices) < 3:

@@ -27,7 +27,7 @@ from icir_control.dynamics import Model, Simulation, aba, compute_all_terms, int
 from icir_control.dynamics.kernels.checked import LARGEST
 from icir_control.dynamics.simulate import TorqueLaw
 from icir_control.errors import InvalidValueError, SimulationError, UnknownNameError
-from icir_control.spatial.arrays import Array, checked
+from icir_control.spatial.arrays import Array, checked, checked_scalar
 
 Indices = NDArray[np.intp]
 SCHEMES = ('velocity', 'seed', 'seed_with_bias')
@@ -124,10 +124,10 @@ class ContactSimulator:
         if impact not in IMPACTS:
             raise UnknownNameError('impact', impact, IMPACTS)
         for name, value in (('timestep', timestep), ('margin', margin)):
-            if not isinstance(value, int | float) or not isfinite(value) or value <= 0.0:
-                raise InvalidValueError(name, value, 'a positive number')
-        if not 0.0 <= restitution <= 1.0:
-            raise InvalidValueError('restitution', restitution, 'a number from 0 to 1')
+            checked_scalar(name, value, 'a positive number', above=0.0)
+        expected = 'a number from 0 to 1'
+        if checked_scalar('restitution', restitution, expected, lowest=0.0) > 1.0:
+            raise InvalidValueError('restitution', restitution, expected)
         if restitution and impact != 'least energy':
             raise InvalidValueError('restitution', restitution, "0, or impact 'least energy'")
         self.model, self.pairs = model, pairs
@@ -300,8 +300,7 @@ class ContactSimulator:
         Raises:
             InvalidValueError, SimulationError: As `step`.
         """
-        if not isinstance(duration, int | float) or not isfinite(duration) or duration <= 0.0:
-            raise InvalidValueError('duration', duration, 'a positive number of seconds')
+        checked_scalar('duration', duration, 'a positive number of seconds', above=0.0)
         steps = max(1, round(duration / self._h))
         time = self.time + self._h * np.arange(steps + 1)
         q, v = np.empty((steps + 1, self.model.nq)), np.empty((steps + 1, self.model.nv))
@@ -309,7 +308,9 @@ class ContactSimulator:
         distances, forces = (np.empty((n, len(self.names))) for n in (steps + 1, steps))
         for k in range(steps):
             q[k], v[k] = self.q, self.v
-            tau[k] = checked('tau', torque(float(time[k]), q[k], v[k]), (self.model.nv,))
+            tau[k] = checked(
+                'tau', torque(float(time[k]), self.q.copy(), self.v.copy()), (self.model.nv,)
+            )
             self.step(tau[k])
             distances[k], forces[k] = self.distance, self.force
         q[steps], v[steps] = self.q, self.v
@@ -330,9 +331,9 @@ def _coefficients(pairs: CollisionPairs, friction: Any, count: int) -> Array:
     for names, value in values:
         if frozenset(names) not in places:
             raise UnknownNameError('pair', names, (f'{a} and {b}' for a, b in pairs.names))
-        if not isinstance(value, int | float) or not 0.0 <= value < np.inf:
-            raise InvalidValueError('friction', value, 'a coefficient of 0 or more')
-        coefficients[places[frozenset(names)]] = value
+        coefficients[places[frozenset(names)]] = checked_scalar(
+            'friction', value, 'a coefficient of 0 or more', lowest=0.0
+        )
     return coefficients
 
 

@@ -173,10 +173,10 @@ class ModelBuilder:
             InvalidValueError: The inertia or the placement is of another type.
             UnknownNameError: There is no such parent.
         """
+        if not (inertia is None or isinstance(inertia, Inertia)):
+            raise InvalidValueError(f'inertia of body {name}', inertia, 'an Inertia')
         self.add_frame(name, parent, placement, FrameType.BODY)
         if inertia is not None:
-            if not isinstance(inertia, Inertia):
-                raise InvalidValueError(f'inertia of body {name}', inertia, 'an Inertia')
             frame = self._frames[-1]
             self._inertias[frame.parent] += frame.placement.act(inertia)
         return self

@@ -45,8 +45,8 @@ class KinematicTree:
         Raises:
             ModelError: The description is not valid.
         """
-        self._label, text = read_source(path_or_xml, package_dirs)
-        robot = parse(self._label, text)
+        self._label, text, encoding = read_source(path_or_xml, package_dirs)
+        robot = parse(self._label, text, encoding)
         self.name: str = robot.get('name')
         self._links = [link.get('name') for link in robot.iterfind('link')]
         self._joints = {joint.get('name'): joint for joint in robot.iterfind('joint')}

@@ -13,11 +13,12 @@ from icir_control.dynamics.call import check_pair
 from icir_control.dynamics.configuration import difference
 from icir_control.dynamics.data import Data
 from icir_control.dynamics.frames import frame_index
+from icir_control.dynamics.joints import FAR
 from icir_control.dynamics.kernels.inverse_kinematics import TOLERANCE, converge
 from icir_control.dynamics.model import Model
 from icir_control.errors import InvalidValueError, OutOfReachError, PositionLimitError
 from icir_control.spatial import SE3
-from icir_control.spatial.arrays import Array
+from icir_control.spatial.arrays import Array, checked_scalar
 
 FEW, MANY = 24, 240
 """Random starts: so many at a time; at most so many until there is a solution."""
@@ -75,6 +76,7 @@ def inverse_kinematics_solutions(
     """
     solver = _Solver(model, data, frame, goal, q0)
     lower, upper = model.lower_position_limit, model.upper_position_limit
+    margin = checked_scalar('margin', margin, 'a distance of 0 or more', lowest=0.0)
     for distance in (margin, 0.0):
         kept = np.minimum(distance, 0.5 * (upper - lower))
         bounds = lower + kept, upper - kept
@@ -133,16 +135,22 @@ class _Solver:
         if nearest < math.hypot(*self.nearest):
             way, turn = left[distances.index(nearest)].tolist()
             self.nearest = way, turn
-        return [q for q, d in zip(configurations, distances, strict=True) if d < TOLERANCE]
+        # The iteration keeps what a floating joint has of coordinates in no bounds.
+        inside = np.all((lower <= configurations) & (configurations <= upper), axis=1)
+        near = zip(configurations, distances, inside.tolist(), strict=True)
+        return [q for q, d, within in near if d < TOLERANCE and within]
 
     def from_random_starts(
         self, lower: Array, upper: Array, *, with_start: bool = False, enough: int = MANY
     ) -> list[Array]:
         """Return what is found within bounds (nq,) from random starts, and from the first."""
         rng = np.random.default_rng(0)
-        # Without limits within half a turn of the first start.
-        lowest = np.where(np.isfinite(lower), lower, self.start - np.pi)
-        highest = np.where(np.isfinite(upper), upper, self.start + np.pi)
+        # Without limits within half a turn of the first start, or of the one limit.
+        is_below, is_above = np.abs(lower) < FAR, np.abs(upper) < FAR
+        lowest = np.where(is_above, np.minimum(upper, self.start) - np.pi, self.start - np.pi)
+        lowest = np.where(is_below, lower, lowest)
+        highest = np.where(is_below, np.maximum(lower, self.start) + np.pi, self.start + np.pi)
+        highest = np.where(is_above, upper, highest)
         for count in range(0, MANY, FEW):
             starts = rng.uniform(lowest, highest, (FEW, len(lower)))
             for joint in self._model.joints:

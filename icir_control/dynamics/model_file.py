@@ -11,7 +11,7 @@ from icir_control.dynamics.joints import Frame, FrameType, Joint, JointKind, Mim
 from icir_control.dynamics.mechanism import Mechanism
 from icir_control.errors import IcirError, ModelError
 from icir_control.spatial import SE3, Inertia
-from icir_control.spatial.arrays import Array, checked, freeze
+from icir_control.spatial.arrays import Array, checked, checked_scalar, freeze
 
 FORMAT = 'icir_control model 1'
 _NUMBERS = ('lower', 'upper', 'velocity', 'effort', 'damping', 'friction', 'armature')
@@ -65,7 +65,7 @@ def read_model(path: str | Path) -> tuple[Any, ...]:
         count = len(joints)
         for joint in joints:
             _check_leader(joint, joints)
-        inertias = tuple(Inertia(**one) for one in content['inertias'])
+        inertias = tuple(_inertia(**one) for one in content['inertias'])
         if count < 2 or len(inertias) != count:
             raise ModelError(f'{count} joints, {len(inertias)} inertias; one each, two at least')
         frames = tuple(_frame(one, count) for one in content['frames'])
@@ -79,6 +79,12 @@ def read_model(path: str | Path) -> tuple[Any, ...]:
 
 def _finite(limit: Array) -> list[float | None]:
     return [x if np.isfinite(x) else None for x in limit.tolist()]
+
+
+def _inertia(mass: Any, com: Any, rotational: Any) -> Inertia:
+    """Return an inertia as it is: whether a body can have it was decided when it was built."""
+    m = checked_scalar('mass', mass, 'a number of kilograms that is not negative', lowest=0.0)
+    return Inertia.trusted(m, checked('com', com, (3,)), checked('rotational', rotational, (3, 3)))
 
 
 def _joint(one: dict[str, Any], before: list[Joint]) -> Joint:

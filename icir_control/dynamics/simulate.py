@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -12,8 +11,8 @@ from icir_control.dynamics.call import check_model
 from icir_control.dynamics.configuration import integrate
 from icir_control.dynamics.kernels.checked import LARGEST
 from icir_control.dynamics.model import Model
-from icir_control.errors import InvalidValueError, SimulationError
-from icir_control.spatial.arrays import checked
+from icir_control.errors import SimulationError
+from icir_control.spatial.arrays import checked, checked_scalar
 
 TorqueLaw = Callable[[float, np.ndarray, np.ndarray], Any]
 """From time [s], q (nq,) and v (nv,) to the torque (nv,) that acts until the next step."""
@@ -66,8 +65,7 @@ def simulate(
     """
     check_model(model)
     for name, value in (('duration', duration), ('timestep', timestep)):
-        if not isinstance(value, int | float) or not isfinite(value) or value <= 0.0:
-            raise InvalidValueError(name, value, 'a positive number of seconds')
+        checked_scalar(name, value, 'a positive number of seconds', above=0.0)
     steps = max(1, round(duration / timestep))
     data = model.create_data()
     time = timestep * np.arange(steps + 1)
@@ -76,7 +74,7 @@ def simulate(
     qs[0] = checked('q', q, (model.nq,))
     vs[0] = 0.0 if v is None else checked('v', v, (model.nv,))
     for k in range(steps):
-        taus[k] = checked('tau', torque(float(time[k]), qs[k], vs[k]), (model.nv,))
+        taus[k] = checked('tau', torque(float(time[k]), qs[k].copy(), vs[k].copy()), (model.nv,))
         vs[k + 1] = vs[k] + timestep * aba(model, data, qs[k], vs[k], taus[k])
         if not np.abs(vs[k + 1]).max() < LARGEST:
             raise SimulationError(f'the motion left all bounds at {time[k]:.6g} s')

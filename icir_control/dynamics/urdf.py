@@ -19,6 +19,7 @@ from icir_control.dynamics.model import Model
 from icir_control.dynamics.urdf_xml import parse, read_source
 from icir_control.errors import IcirError, InvalidValueError, ModelError, UnknownNameError
 from icir_control.spatial import SE3, Inertia, exp3
+from icir_control.spatial.arrays import checked_scalar
 
 ROOT_JOINTS = ('fixed', 'planar', 'floating')
 ROOT_JOINT = 'root_joint'
@@ -64,22 +65,24 @@ def load_urdf(
             motors.
 
     Raises:
-        InvalidValueError: No such `root_joint`, or a gravity that is not three numbers.
+        InvalidValueError: No such `root_joint`, a gravity that is not three numbers, or a joint
+            that is locked beyond its limits.
         UnknownNameError: A joint that is locked, or has a rotor, and does not move.
         ModelError: The description cannot be read or built; the message names the element.
     """
     roots = _root_joints(root_joint)
     builder = ModelBuilder(gravity=gravity)
-    label, text = read_source(path_or_xml, package_dirs)
-    checked = parse(label, text)
+    label, text, encoding = read_source(path_or_xml, package_dirs)
+    checked = parse(label, text, encoding)
     robot = _read_with_yourdfpy(checked)
     moving = [joint.name for joint in robot.joints if joint.type != 'fixed']
     for name in [*(locked or {}), *(armature or {})]:
         if name not in moving:
             raise UnknownNameError('joint', name, moving)
+    held = _held_positions(robot, locked or {})
     try:
         sensors = checked.iterfind('sensor')
-        held = _with_mimics(robot, locked or {}) if mimic else locked or {}
+        held = _with_mimics(robot, held) if mimic else held
         rotors = {**_armatures(checked), **(armature or {})}
         _collect(builder, robot, sensors, roots, held, default_effort, rotors, mimic)
         return builder.build(repair=repair)
@@ -220,6 +223,19 @@ def _add_held_joint(builder: ModelBuilder, joint: Any, position: float) -> None:
     builder.add_frame(joint.name, joint.parent, placement, FrameType.FIXED_JOINT)
 
 
+def _held_positions(robot: Any, locked: Mapping[str, Any]) -> dict[str, float]:
+    """Return where joints are to be held [rad or m], each within its limits."""
+    held = {}
+    for joint in robot.joints:
+        if joint.name in locked:
+            name, value = f'locked joint {joint.name!r}', locked[joint.name]
+            held[joint.name] = checked_scalar(name, value)
+            lower, upper = _position_limits(joint)
+            if lower is not None and upper is not None and not lower <= held[joint.name] <= upper:
+                raise InvalidValueError(name, value, f'{lower:g} to {upper:g} (rad or m)')
+    return held
+
+
 def _with_mimics(robot: Any, held: Mapping[str, float]) -> dict[str, float]:
     """Return where joints are held [rad or m], with those that mimic a held or a fixed joint."""
     joints, found = {joint.name: joint for joint in robot.joints}, dict(held)
@@ -275,6 +291,8 @@ def _add_joint(
         _log.warning('joint %r has a velocity limit of 0, which is taken for none', joint.name)
         velocity = None
     lower, upper = _position_limits(joint)
+    if lower is None and joint.type in ('revolute', 'prismatic'):
+        _log.warning('%s joint %r has no position limits, or 0 for both', joint.type, joint.name)
     builder.add_joint(
         joint.name,
         joint.type,
@@ -300,7 +318,6 @@ def _position_limits(joint: Any) -> tuple[float | None, float | None]:
     limit = joint.limit
     if limit is None or not (limit.lower or limit.upper):
         # To the letter it would be locked at 0, which nobody means: MuJoCo, too, has it free.
-        _log.warning('%s joint %r has no position limits, or 0 for both', joint.type, joint.name)
         return None, None
     return limit.lower or 0.0, limit.upper or 0.0
 

@@ -21,8 +21,10 @@ _JOINT_PARTS = ('origin', 'parent', 'child', 'axis', 'limit', 'dynamics', 'mimic
 JOINT_TYPES = ('revolute', 'continuous', 'prismatic', 'fixed', 'planar', 'floating')
 
 
-def read_source(path_or_xml: str | Path, package_dirs: Sequence[str | Path]) -> tuple[str, bytes]:
-    """Return a label for messages, and the text.
+def read_source(
+    path_or_xml: str | Path, package_dirs: Sequence[str | Path]
+) -> tuple[str, bytes, str | None]:
+    """Return a label for messages, the text, and its encoding where the text does not say it.
 
     Args:
         path_or_xml: A path, a `package://name/path`, or XML text (which begins with `<`).
@@ -37,12 +39,12 @@ def read_source(path_or_xml: str | Path, package_dirs: Sequence[str | Path]) -> 
     if isinstance(path_or_xml, str) and path_or_xml.lstrip('\ufeff \t\r\n').startswith('<'):
         text = path_or_xml.lstrip('\ufeff \t\r\n').encode('utf-8', errors='replace')
         _check_size('the robot description', len(text))
-        return 'the robot description', text
+        return 'the robot description', text, 'utf-8'
     name = os.fspath(path_or_xml)
     if not name:
         raise ModelError('a robot description is a path or XML text, not an empty string')
     path = resolve_package(name, package_dirs) if name.startswith(SCHEME) else Path(name)
-    return str(path), _read(path)
+    return str(path), _read(path), None
 
 
 def _read(path: Path) -> bytes:
@@ -63,9 +65,7 @@ def _check_size(label: str, size: int) -> None:
         raise ModelError(f'{label} is longer than {MAX_BYTES // 1_000_000} MB; no URDF needs that')
 
 
-def resolve_package(
-    uri: str, package_dirs: Sequence[str | Path], beside: Path | None = None
-) -> Path:
+def resolve_package(uri: str, package_dirs: Sequence[str | Path]) -> Path:
     """Return the path of a `package://name/path`; see `package_folders` for where it may be.
 
     Raises:
@@ -74,7 +74,7 @@ def resolve_package(
     package, _, inside = uri.removeprefix(SCHEME).partition('/')
     if not package or not inside:
         raise ModelError(f'{uri!r} is not valid; expected {SCHEME}<package>/<path of a file>')
-    places = package_folders(package, package_dirs, beside)
+    places = package_folders(package, package_dirs)
     for folder in places:
         if (folder / inside).is_file():
             return folder / inside
@@ -82,11 +82,11 @@ def resolve_package(
     raise ModelError(f'{uri!r} is in none of the folders of package {package!r}: {looked}')
 
 
-def parse(label: str, text: bytes) -> Any:
-    """Return the checked `<robot>` element, reduced to what the dynamics read.
+def parse_xml(label: str, text: bytes, encoding: str | None = None) -> Any:
+    """Return the `<robot>` element of a URDF.
 
     Raises:
-        ModelError: The text is not XML, or the XML is not a robot that can be built.
+        ModelError: The text is not XML, or the XML is no robot.
     """
     from lxml import etree
 
@@ -98,6 +98,7 @@ def parse(label: str, text: bytes) -> Any:
         huge_tree=False,
         remove_comments=True,
         remove_pis=True,
+        encoding=encoding,
     )
     try:
         root = etree.fromstring(text, parser)
@@ -106,20 +107,31 @@ def parse(label: str, text: bytes) -> Any:
     dtd = root.getroottree().docinfo.internalDTD
     if dtd is not None and any(True for _ in dtd.iterentities()):
         raise ModelError(f'{label} declares XML entities; write out what they stand for')
-    if _tag(root) != 'robot':
-        raise ModelError(f'{label} begins with <{_tag(root)}>; a URDF begins with <robot>')
-    return _Checker(label).robot(root, etree.Element('robot'))
+    if tag_of(root) != 'robot':
+        raise ModelError(f'{label} begins with <{tag_of(root)}>; a URDF begins with <robot>')
+    return root
 
 
-def _tag(element: Any) -> str:
+def parse(label: str, text: bytes, encoding: str | None = None) -> Any:
+    """Return the checked `<robot>` element, reduced to what the dynamics read.
+
+    Raises:
+        ModelError: The text is not XML, or the XML is not a robot that can be built.
+    """
+    root = parse_xml(label, text, encoding)
+    return _Checker(label).robot(root, root.makeelement('robot'))
+
+
+def tag_of(element: Any) -> str:
     """Return an element's name without the default namespace; others keep their prefix."""
     name = element.tag if isinstance(element.tag, str) else ''
     local = name.rpartition('}')[2]
     return f'{element.prefix}:{local}' if element.prefix else local
 
 
-def _children(element: Any, tag: str) -> Iterator[Any]:
-    return (child for child in element if _tag(child) == tag)
+def children_of(element: Any, tag: str) -> Iterator[Any]:
+    """Return an element's children of one name, as `tag_of` has it."""
+    return (child for child in element if tag_of(child) == tag)
 
 
 class _Checker:
@@ -135,7 +147,7 @@ class _Checker:
         self._joints = self._named(source, 'joint')
         if not self._links:
             hint = ''
-            if any(_tag(child).startswith('xacro:') for child in source.iter()):
+            if any(tag_of(child).startswith('xacro:') for child in source.iter()):
                 hint = '; it is a xacro file: run `xacro` on it first'
             raise ModelError(f'{self._label} has no <link>{hint}')
         for name, link in self._links.items():
@@ -145,14 +157,14 @@ class _Checker:
                 self._inertial(where, inertial)
         for name, joint in self._joints.items():
             self._joint(f'joint {name!r}', self._copy(joint, target, _JOINT_PARTS))
-        for sensor in _children(source, 'sensor'):
+        for sensor in children_of(source, 'sensor'):
             self._sensor(sensor, target)
         return target
 
     def _named(self, source: Any, tag: str) -> dict[str, Any]:
         """Return the elements with a tag by name."""
         found: dict[str, Any] = {}
-        for element in _children(source, tag):
+        for element in children_of(source, tag):
             name = element.get('name')
             if not name:
                 self._fail(f'<{tag}> in line {element.sourceline}', 'has no name')
@@ -163,16 +175,16 @@ class _Checker:
 
     def _copy(self, source: Any, parent: Any, parts: Sequence[str]) -> Any:
         """Copy an element with those of its children that are read, at most one of each."""
-        target = parent.makeelement(_tag(source), dict(source.attrib))
+        target = parent.makeelement(tag_of(source), dict(source.attrib))
         target.sourceline = source.sourceline  # for messages
         parent.append(target)
         for part in parts:
-            found = list(_children(source, part))
+            found = list(children_of(source, part))
             if len(found) > 1:
                 where = f'{target.tag} {target.get("name")!r}'
                 self._fail(where, f'has {len(found)} elements <{part}>; expected at most one')
             for child in found:
-                inner = [_tag(grandchild) for grandchild in child]
+                inner = [tag_of(grandchild) for grandchild in child]
                 self._copy(child, target, tuple(dict.fromkeys(inner)))
         return target
 

@@ -1,36 +1,15 @@
-"""Meshes of a URDF: the files behind their URIs, and formats that MuJoCo does not read."""
+"""Meshes of a URDF in formats that MuJoCo does not read."""
 
 import hashlib
 import os
-from collections.abc import Sequence
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote, urlparse
 
-from icir_control.share import mesh_parts, package_folders
+from icir_control.share import mesh_parts
 
 READ_BY_MUJOCO = ('.stl', '.obj')
-_PACKAGE_SCHEMES = ('package', 'model')
 _LARGEST_STL = 200_000  # faces that MuJoCo takes from one
-
-
-def find_mesh(uri: str, folder: Path, package_dirs: Sequence[str | Path] = ()) -> Path | None:
-    """Return the file behind a mesh's URI; None where there is none.
-
-    Args:
-        uri: A path, absolute or relative to `folder`, or with `package://`, `model://`, `file://`.
-        folder: That of the URDF.
-        package_dirs: Folders that are packages or hold packages; see `package_folders`.
-    """
-    parts = urlparse(uri)
-    inside = unquote(parts.path)
-    places = [folder / inside]
-    if parts.scheme in _PACKAGE_SCHEMES:
-        inside = inside.lstrip('/')
-        folders = package_folders(parts.netloc, package_dirs, folder)
-        places = [place / inside for place in folders]
-    return next((path for path in places if path.is_file()), None)
 
 
 def converted(path: Path) -> tuple[str, bytes, str]:

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from icir_control.errors import ModelError
-from icir_control.simulation.meshes import READ_BY_MUJOCO, converted, find_mesh
+from icir_control.share import find_mesh
+from icir_control.simulation.meshes import READ_BY_MUJOCO, converted
 
 JOINT_TYPES = ('revolute', 'continuous', 'prismatic', 'fixed')
 

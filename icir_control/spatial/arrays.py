@@ -46,11 +46,12 @@ class Value:
         return type(self), self._parts()
 
 
-def checked(name: str, value: Any, shape: tuple[int, ...]) -> Array:
+def checked(name: str, value: Any, shape: tuple[int, ...], *, largest: float = np.inf) -> Array:
     """Return a fresh float64 array of the given shape, or say what is wrong with the value.
 
     Raises:
-        InvalidValueError: The value is not numeric, has another shape or is not finite.
+        InvalidValueError: The value is not numeric, has another shape, is not finite, or has a
+            number of a magnitude above `largest`.
     """
     expected = f'finite numbers of shape {shape}'
     if len(shape) == 1:
@@ -59,25 +60,41 @@ def checked(name: str, value: Any, shape: tuple[int, ...]) -> Array:
         given = np.asarray(value)
         # numpy would take the real part of a complex number, and the number that a text holds.
         array = np.array(given, dtype=float) if given.dtype.kind in 'biufO' else np.empty(0)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InvalidValueError(name, value, expected) from None
     if array.shape != shape or not all(map(isfinite, array.ravel().tolist())):
         raise InvalidValueError(name, value, expected)
+    if largest < np.inf and np.abs(array).max() > largest:
+        raise InvalidValueError(name, value, f'{expected}, none above {largest:g}')
     return array
 
 
-def checked_scalar(name: str, value: Any) -> float:
+def checked_scalar(
+    name: str,
+    value: Any,
+    expected: str = 'a finite number',
+    *,
+    lowest: float = -np.inf,
+    above: float = -np.inf,
+) -> float:
     """Return a finite float, or say what is wrong with the value.
 
+    Args:
+        name: What the value is for.
+        value: Any number, also of numpy's types.
+        expected: What is valid, for the message.
+        lowest: The least valid number.
+        above: What a valid number exceeds.
+
     Raises:
-        InvalidValueError: The value is not a finite number.
+        InvalidValueError: The value is no finite number, or below what is valid.
     """
     try:
-        number = float(value)
-    except (TypeError, ValueError):
+        number = nan if isinstance(value, str | bytes) else float(value)
+    except (TypeError, ValueError, OverflowError):
         number = nan
-    if not isfinite(number):
-        raise InvalidValueError(name, value, 'a finite number')
+    if not (isfinite(number) and number >= lowest and number > above):
+        raise InvalidValueError(name, value, expected)
     return number
 
 

@@ -166,6 +166,8 @@ class Inertia:
 
     def isclose(self, other: Self, tolerance: float = 1e-12) -> bool:
         """Tell whether max |a - b| / max(1, max |b|) of the matrices is at most the tolerance."""
+        if not isinstance(other, Inertia):
+            raise InvalidValueError('other', other, 'an Inertia')
         return arrays.close(self.matrix, other.matrix, tolerance)
 
     def __eq__(self, other: object) -> bool:

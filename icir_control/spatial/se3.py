@@ -172,6 +172,8 @@ class SE3:
 
     def isclose(self, other: Self, tolerance: float = 1e-12) -> bool:
         """Tell whether max |a - b| / max(1, max |b|) of the matrices is at most the tolerance."""
+        if not isinstance(other, SE3):
+            raise InvalidValueError('other', other, 'an SE3')
         return close(self.matrix, other.matrix, tolerance)
 
     def __eq__(self, other: object) -> bool:
@@ -222,7 +224,8 @@ def vee(matrix: Any) -> Motion:
 
 def _coordinates(xi: Any) -> Array:
     """Return exponential coordinates (6,) from a `Motion` or six numbers, linear part first."""
-    return np.array(xi.vector) if isinstance(xi, Motion) else checked('xi', xi, (6,))
+    vector = xi.vector if isinstance(xi, Motion) else xi
+    return checked('xi', vector, (6,), largest=so3.LARGEST_ANGLE)
 
 
 def exp6(xi: Motion | Any) -> SE3:

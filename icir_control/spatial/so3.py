@@ -13,6 +13,9 @@ from icir_control.errors import InvalidValueError
 from icir_control.spatial import kernels
 from icir_control.spatial.arrays import Array, checked, checked_scalar, cross_matrix, filled
 
+LARGEST_ANGLE = 1e100
+"""[rad] The squares of larger numbers may be infinite."""
+
 _ORTHONORMAL = 1e-6
 """How far R^T R may be from 1: what numbers rounded to seven digits have."""
 
@@ -212,7 +215,7 @@ def quaternion_from_rotation(matrix: Any) -> Array:
 
 def exp3(phi: Any) -> Array:
     """Return the rotation about the vector phi (3,) by |phi| [rad]."""
-    return filled(kernels.exp3, checked('phi', phi, (3,)), 3, 3)
+    return filled(kernels.exp3, checked('phi', phi, (3,), largest=LARGEST_ANGLE), 3, 3)
 
 
 def log3(matrix: Any) -> Array:
@@ -236,7 +239,7 @@ def right_jacobian3(phi: Any) -> Array:
 
     So omega = J dphi/dt in the axes of the rotated body. The left Jacobian is J^T.
     """
-    return filled(kernels.right_jacobian3, checked('phi', phi, (3,)), 3, 3)
+    return filled(kernels.right_jacobian3, checked('phi', phi, (3,), largest=LARGEST_ANGLE), 3, 3)
 
 
 def right_jacobian3_inverse(phi: Any) -> Array:
@@ -245,7 +248,7 @@ def right_jacobian3_inverse(phi: Any) -> Array:
     Raises:
         InvalidValueError: |phi| is a full turn or several, where there is none.
     """
-    phi = checked('phi', phi, (3,))
+    phi = checked('phi', phi, (3,), largest=LARGEST_ANGLE)
     refuse_full_turn(phi)
     return filled(kernels.right_jacobian3_inverse, phi, 3, 3)
 

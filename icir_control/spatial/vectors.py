@@ -321,7 +321,8 @@ class ScrewAxis(Value):
             raise InvalidValueError('motion', motion, 'a twist that is not zero')
         if not w.any():
             return cls(np.zeros(3), v, inf), sqrt(v.dot(v))
-        direction, rate = unit('angular', w), sqrt(w.dot(w))
+        direction = unit('angular', w)
+        rate = float(direction.dot(w))  # where |w|^2 would underflow, too
         scaled = v / rate
         return cls(cross(direction, scaled), direction, float(direction.dot(scaled))), rate
 

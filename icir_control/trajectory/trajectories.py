@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from icir_control.errors import InvalidValueError, UnknownNameError
 from icir_control.spatial import SE3, Motion, log3
-from icir_control.spatial.arrays import Array
+from icir_control.spatial.arrays import Array, checked, checked_scalar
 from icir_control.trajectory import kernels
 
 Profile = Callable[[ArrayLike, ArrayLike, ArrayLike, float], Array]
@@ -99,16 +99,16 @@ def _rows(*powers: Array) -> Array:
 def _checked(
     start: ArrayLike, velocity: ArrayLike, goal: ArrayLike, duration: float
 ) -> tuple[Array, Array, Array]:
-    if not (np.isfinite(duration) and duration > 0.0):
-        raise InvalidValueError('duration', duration, 'a number of seconds above 0')
-    x0, v0, x1 = (np.atleast_1d(np.asarray(x, float)) for x in (start, velocity, goal))
-    for name, x in (('start', x0), ('velocity', v0), ('goal', x1)):
-        if x.shape != x0.shape or x.ndim != 1 or not np.isfinite(x).all():
-            raise InvalidValueError(name, x, f'{len(x0)} finite numbers')
+    checked_scalar('duration', duration, 'a number of seconds above 0', above=0.0)
+    count = np.asarray(start, dtype=object).size
+    x0, v0, x1 = (
+        checked(name, np.atleast_1d(x) if np.isscalar(x) else x, (count,))
+        for name, x in (('start', start), ('velocity', velocity), ('goal', goal))
+    )
     return x0, v0, x1 - x0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class JointTrajectory:
     """Joint positions as polynomials of time.
 
@@ -163,7 +163,7 @@ class JointTrajectory:
         return self.position(time), v, a
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class SE3Trajectory:
     """Placement of a frame as a function of time: p(s), R(s) = R_0 exp(phi(s)).
 
@@ -250,7 +250,10 @@ def _first_rate(start: SE3, twist: Motion) -> Array:
 
 
 def spline(
-    times: Array, positions: Array, velocities: Array, accelerations: Array | None = None
+    times: ArrayLike,
+    positions: ArrayLike,
+    velocities: ArrayLike,
+    accelerations: ArrayLike | None = None,
 ) -> tuple[JointTrajectory, ...]:
     """Return the polynomials between points: cubics, or quintics where accelerations are given.
 
@@ -262,7 +265,14 @@ def spline(
         positions: (k, nv) [rad or m].
         velocities: (k, nv).
         accelerations: (k, nv).
+
+    Raises:
+        InvalidValueError: Times that do not increase, or arrays that do not match.
     """
+    times, positions = _checked_points(times, positions)
+    velocities = checked('velocities', velocities, positions.shape)
+    if accelerations is not None:
+        accelerations = checked('accelerations', accelerations, positions.shape)
     segments = []
     for i, T in enumerate(np.diff(times)):
         p, v = positions[i], velocities[i]
@@ -282,7 +292,9 @@ def spline(
     return tuple(segments)
 
 
-def smooth_velocities(times: Array, positions: Array, first: Array, last: Array) -> Array:
+def smooth_velocities(
+    times: ArrayLike, positions: ArrayLike, first: ArrayLike, last: ArrayLike
+) -> Array:
     """Return the velocities with which a cubic spline has a continuous acceleration.
 
     For neighbours h and g apart, g v- + 2 (h + g) v + h v+ = 3 (g d- / h + h d+ / g), with d- and
@@ -297,7 +309,14 @@ def smooth_velocities(times: Array, positions: Array, first: Array, last: Array)
 
     Returns:
         (k, nv).
+
+    Raises:
+        InvalidValueError: Times that do not increase, or arrays that do not match.
     """
+    times, positions = _checked_points(times, positions)
+    first, last = (
+        checked(name, x, positions[0].shape) for name, x in (('first', first), ('last', last))
+    )
     count, h = len(times), np.diff(times)
     d = np.diff(positions, axis=0)
     A, b = np.eye(count), np.empty_like(positions)
@@ -307,3 +326,13 @@ def smooth_velocities(times: Array, positions: Array, first: Array, last: Array)
         b[i] = 3.0 * (h[i] / h[i - 1] * d[i - 1] + h[i - 1] / h[i] * d[i])
     velocities: Array = np.asarray(np.linalg.solve(A, b), dtype=np.float64)
     return velocities
+
+
+def _checked_points(times: ArrayLike, positions: ArrayLike) -> tuple[Array, Array]:
+    """Return times (k,) that increase, and positions (k, nv), of two points at least."""
+    count = np.asarray(times, dtype=object).size
+    t = checked('times', times, (count,))
+    if count < 2 or not (np.diff(t) > 0.0).all():
+        raise InvalidValueError('times', times, 'two numbers or more that increase')
+    width = np.asarray(positions, dtype=object).shape[1:2] or (1,)
+    return t, checked('positions', positions, (count, *width))

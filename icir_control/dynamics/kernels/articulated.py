@@ -184,9 +184,10 @@ def _accelerate(rows: np.ndarray, work: np.ndarray, k: int) -> float:
 @kernel
 def _solve_accelerations(buffer: np.ndarray, q: np.ndarray, v: np.ndarray, tau: np.ndarray) -> int:
     """Fill ddq = M^-1 (tau - nle + J^T f)."""
+    wanted = tau.copy()  # it may be an earlier ddq, where the bias goes
     newton_euler(buffer, q, v, v, False, at.H_DDQ)
     fill_mass_matrix(buffer, q)
-    return solve_accelerations(buffer, tau, at.vector_of(buffer, at.H_DDQ))
+    return solve_accelerations(buffer, wanted, at.vector_of(buffer, at.H_DDQ))
 
 
 @CheckedKernel

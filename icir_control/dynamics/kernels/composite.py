@@ -93,7 +93,7 @@ def gravity_of_row(rows: np.ndarray, k: int, field: Vector) -> float:
 @inlined
 def fill_mass_matrix(buffer: np.ndarray, q: np.ndarray) -> np.ndarray:
     """Fill M by the composite-rigid-body algorithm (Featherstone, table 6.2), and return it."""
-    rows, M = place_with_inertia(buffer, q), at.tree_square(buffer, at.H_M)
+    rows, M = place_with_inertia(buffer, q), at.empty_tree_square(buffer, at.H_M)
     for k in range(rows.shape[0] - 1, 0, -1):
         write_mass_row(rows, k, M)
         add_composite_to_parent(rows, k)

@@ -206,6 +206,12 @@ def _add_rotor(buffer: np.ndarray, rows: np.ndarray, i: int, a: np.ndarray) -> N
 
 
 @inlined
+def _empty_derivatives(buffer: np.ndarray) -> None:
+    at.empty_tree_square(buffer, at.H_DTAU_DQ)
+    at.empty_tree_square(buffer, at.H_DTAU_DV)
+
+
+@inlined
 def _project_derivatives(buffer: np.ndarray) -> None:
     project(buffer, at.H_TAU, 1)
     project_square(buffer, at.H_DTAU_DQ)
@@ -220,7 +226,8 @@ def inverse_dynamics_derivatives(
     if not (is_configuration(buffer, q) and is_velocity(buffer, v) and is_velocity(buffer, a)):
         return 1
     rows, work = _prepare(buffer, q, v, a, True)
-    M = at.tree_square(buffer, at.H_M)
+    M = at.empty_tree_square(buffer, at.H_M)
+    _empty_derivatives(buffer)
     for i in range(rows.shape[0] - 1, 0, -1):
         _differentiate_row(buffer, rows, work, i, sp.load(rows, i, at.WRENCH), False)
         M[i - 1, i - 1] += rows[i, at.ARMATURE]
@@ -293,8 +300,10 @@ def forward_dynamics_derivatives(
     """
     if not (is_configuration(buffer, q) and is_velocity(buffer, v) and is_velocity(buffer, tau)):
         return 1
+    wanted = tau.copy()  # it may be what an earlier call left where the bias goes
     rows, work = _prepare(buffer, q, v, v, False)
-    M, nle = at.tree_square(buffer, at.H_M), at.tree_matrix(buffer, at.H_TAU, 1)[0]
+    M, nle = at.empty_tree_square(buffer, at.H_M), at.tree_matrix(buffer, at.H_TAU, 1)[0]
+    _empty_derivatives(buffer)
     for i in range(rows.shape[0] - 1, 0, -1):
         nle[i - 1] = torque_of_row(rows, i)
         write_mass_row(rows, i, M)
@@ -302,7 +311,7 @@ def forward_dynamics_derivatives(
         add_wrench_to_parent(rows, i)
     project_mass_matrix(buffer)
     project(buffer, at.H_TAU, 1)
-    wrong = solve_accelerations(buffer, tau, at.vector_of(buffer, at.H_TAU))
+    wrong = solve_accelerations(buffer, wanted, at.vector_of(buffer, at.H_TAU))
     if wrong != 0:
         return wrong
     ddq = at.vector_of(buffer, at.H_DDQ)
@@ -341,7 +350,7 @@ def coriolis_matrix(buffer: np.ndarray, q: np.ndarray, v: np.ndarray) -> int:
     if not (is_configuration(buffer, q) and is_velocity(buffer, v)):
         return 1
     rows, work = _prepare(buffer, q, v, v, False)
-    C = at.tree_square(buffer, at.H_CORIOLIS)
+    C = at.empty_tree_square(buffer, at.H_CORIOLIS)
     for i in range(rows.shape[0] - 1, 0, -1):
         Y, B = sp.load_inertia(rows, i, at.COMPOSITE), _load_coriolis(work, i)
         J = sp.load(rows, i, at.COLUMN)

@@ -103,13 +103,9 @@ def _write_column(
 def _write_jacobian(
     buffer: np.ndarray, rows: np.ndarray, row: int, R: Matrix, p: Vector, out: np.ndarray
 ) -> None:
-    """Write the Jacobian (6, nv) of a point p of the row's body, in axes R: X^-1 J.
-
-    Only the columns of what moves the body; the others must be zero already.
-    """
+    """Write the Jacobian (6, nv) of a point p of the row's body, in axes R: X^-1 J."""
     has_mimics = buffer[at.H_MIMICS] != 0.0
-    if has_mimics:
-        out[:] = 0.0
+    out[:] = 0.0
     k = row
     while k > 0:
         _write_column(rows, k, has_mimics, _motion_at(rows, k, at.COLUMN, R, p), out)
@@ -134,7 +130,7 @@ def write_frame_terms(
     jacobian: np.ndarray,
     drift: np.ndarray,
 ) -> None:
-    """Do what `frame_terms` does, with a Jacobian whose other columns are zero already."""
+    """Do what `frame_terms` does."""
     rows, row, R, arm = place_frame(buffer, frame)
     _write_pose(R, _in_world(rows, row, arm), pose)
     p = _at_row(rows, row, arm)
@@ -162,7 +158,6 @@ def frame_terms(
         jacobian: (6, nv), written.
         drift: (6,), written: the classical acceleration at ddq = 0, without gravity.
     """
-    jacobian[:] = 0.0
     write_frame_terms(buffer, frame, pose, twist, jacobian, drift)
 
 
@@ -174,7 +169,6 @@ def placement_terms(
     place_all(buffer, q)
     rows, row, R, arm = place_frame(buffer, frame)
     _write_pose(R, _in_world(rows, row, arm), pose)
-    jacobian[:] = 0.0
     _write_jacobian(buffer, rows, row, R, _at_row(rows, row, arm), jacobian)
 
 
@@ -252,7 +246,6 @@ def frame_jacobian(buffer: np.ndarray, frame: int, reference: int) -> np.ndarray
     if isnan(rows[row, at.POSITION]):
         raise TypeError('never computed')
     out = fresh_matrix(6, int(buffer[at.H_NV]))
-    out[:] = 0.0
     _write_jacobian(buffer, rows, row, R, p, out)
     return out
 
@@ -263,7 +256,6 @@ def write_frame_jacobian(buffer: np.ndarray, frame: int, reference: int, out: np
     if not _is_known(buffer, frame, reference) or not _fits(buffer, out):
         return 1
     rows, row, R, p = _place_axes(buffer, frame, reference)
-    out[:] = 0.0
     _write_jacobian(buffer, rows, row, R, p, out)
     return 1 if isnan(rows[row, at.POSITION]) else 0
 

@@ -107,7 +107,7 @@ def terms(buffer: np.ndarray, q: np.ndarray, v: np.ndarray) -> None:
         sp.store_inertia(rows, k, at.COMPOSITE, Y)
         sp.store(rows, k, at.WRENCH, sp.body_force(Y, twist, acceleration))
 
-    M = at.tree_square(buffer, at.H_M)
+    M = at.empty_tree_square(buffer, at.H_M)
     nle, g = at.tree_matrix(buffer, at.H_NLE, 1)[0], at.tree_matrix(buffer, at.H_G, 1)[0]
     field = at.gravity_field(buffer)
     for k in range(rows.shape[0] - 1, 0, -1):

@@ -301,6 +301,17 @@ def tree_square(buffer: np.ndarray, header: int) -> np.ndarray:
 
 
 @inlined
+def empty_tree_square(buffer: np.ndarray, header: int) -> np.ndarray:
+    """Return the same with zeros in it: joints of different branches have nothing else there.
+
+    A caller may have changed in place what an earlier call returned.
+    """
+    X = tree_square(buffer, header)
+    X[:] = 0.0
+    return X
+
+
+@inlined
 def square_of(buffer: np.ndarray, header: int) -> np.ndarray:
     """Return a block (nv, nv) as a view."""
     nv = int(buffer[H_NV])

@@ -15,9 +15,9 @@ from icir_control.dynamics.joints import FrameType
 from icir_control.errors import ConfigurationError
 from icir_control.nodes.panel.remote import RemoteNode
 from icir_control.nodes.robot import RobotParameters
-from icir_control.share import find_model_file
+from icir_control.share import find_mesh, find_model_file
 from icir_control.simulation.inertia import ellipsoid_axes
-from icir_control.simulation.meshes import find_mesh, read_mesh
+from icir_control.simulation.meshes import read_mesh
 from icir_control.spatial import SE3
 from icir_control.spatial.arrays import Array
 
