@@ -3,17 +3,22 @@
 With `NUMBA_DISABLE_JIT=1` a kernel stays the Python function it is, and numba is not imported.
 """
 
+import builtins
 import hashlib
 import os
 import shutil
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from dis import get_instructions
 from functools import cache
 from importlib import import_module
 from pathlib import Path
 from pickle import UnpicklingError
+from types import CodeType, ModuleType
 from typing import Any, TypeVar, cast
+
+import numpy as np
 
 KEPT_VERSIONS = 8
 """Of the compiled code, on disk."""
@@ -42,7 +47,7 @@ def kernel(function: Function) -> Function:
     numba's own disk cache looks at the file of the compiled function alone, so that a change in a
     kernel that it calls would go unnoticed. Ours lies in a folder named after the text of every
     module of the package that holds kernels, or lies beside some: change one, and all are
-    compiled anew.
+    compiled anew. A user's kernel has a folder named after all that it is made of.
     """
     return cached(function, nogil=True)
 
@@ -68,8 +73,13 @@ def cached(function: Function, **options: Any) -> Function:
     if JIT_DISABLED:
         return function
     numba = _numba()
-    before = numba.config.CACHE_DIR
-    numba.config.CACHE_DIR = str(_cache_directory())
+    before, folder = numba.config.CACHE_DIR, _cache_directory()
+    if not _is_own(function):
+        made_of = _fingerprint(function)
+        if made_of is None:
+            return numba.njit(error_model='numpy', no_cfunc_wrapper=True, **options)(function)
+        folder /= made_of
+    numba.config.CACHE_DIR = str(folder)
     try:
         compiled = numba.njit(cache=True, error_model='numpy', no_cfunc_wrapper=True, **options)(
             function
@@ -79,7 +89,7 @@ def cached(function: Function, **options: Any) -> Function:
     finally:
         numba.config.CACHE_DIR = before
     # Where ours cannot be written to, numba takes a folder that does not change with the kernels.
-    if compiled is None or not Path(compiled.stats.cache_path).is_relative_to(_cache_directory()):
+    if compiled is None or not Path(compiled.stats.cache_path).is_relative_to(folder):
         return numba.njit(error_model='numpy', no_cfunc_wrapper=True, **options)(function)
     compiled._cache = _OptionalCache(compiled._cache, function)
     return compiled
@@ -206,14 +216,24 @@ def bound(function: Function, *arguments: Any) -> Callable[..., Any]:
 
 
 @cache
-def machine_code(function: Function, *types: Any) -> int:
+def machine_code(function: Function, *types: Any, returns: Any = None) -> int:
     """Compile a function for arguments of these types of numba's; return its address.
 
     The address is good as long as the process lives. The code is kept on disk, as a kernel's.
+
+    Args:
+        function: Python's; of a module of the package, or a user's.
+        types: Of its arguments.
+        returns: The type that it is called for; None for any.
+
+    Raises:
+        TypeError: It returns another one: what calls it would read other memory.
     """
     compiled: Any = cached(function, nogil=True, no_cpython_wrapper=True)
     compiled.compile(types)
     (code,) = compiled.overloads.values()
+    if returns is not None and code.signature.return_type != returns:
+        raise TypeError(f'it returns {code.signature.return_type}; expected {returns}')
     _kept.append(compiled)
     return int(code.library.get_pointer_to_function(code.fndesc.llvm_func_name))
 
@@ -234,6 +254,81 @@ def reporting(listener: Callable[[str], None]) -> Iterator[None]:
 _listeners: list[Callable[[str], None]] = []
 _kept: list[Any] = []
 """What `machine_code` has compiled, and must not be freed."""
+
+
+@cache
+def names_in(function: Callable[..., Any]) -> set[str]:
+    """Return the names in the text of a compiled function, and of the kernels that it calls."""
+    return {name for one in _reached(function) for name in _names(one.__code__)}
+
+
+def _reached(function: Callable[..., Any]) -> list[Any]:
+    """Return a function and the kernels that it calls, directly or not, as Python has them."""
+    found: list[Any] = []
+    waiting: list[Any] = [function]
+    while waiting:
+        one = waiting.pop()
+        one = getattr(one, 'py_func', one)
+        if one not in found:
+            found.append(one)
+            waiting += [value for value in _globals_of(one) if hasattr(value, 'py_func')]
+    return found
+
+
+def _codes(code: CodeType) -> Iterator[CodeType]:
+    """Yield a code object and those of the comprehensions and functions within it."""
+    yield code
+    for inner in code.co_consts:
+        if isinstance(inner, CodeType):
+            yield from _codes(inner)
+
+
+def _names(code: CodeType) -> list[str]:
+    return [name for one in _codes(code) for name in one.co_names]
+
+
+def _globals_in(code: CodeType) -> set[str]:
+    return {one.argval for one in get_instructions(code) if one.opname == 'LOAD_GLOBAL'}
+
+
+def _globals_of(function: Any) -> list[Any]:
+    """Return what the global names of a function's text stand for, also in modules they name."""
+    names = _names(function.__code__)
+    spaces = [function.__globals__]
+    spaces += [
+        vars(value)
+        for name in names
+        if isinstance(value := function.__globals__.get(name), ModuleType)
+    ]
+    return [space[name] for space in spaces for name in names if name in space]
+
+
+def _fingerprint(function: Callable[..., Any]) -> str | None:
+    """Return a name that changes with the text of a user's function, and all that it is made of.
+
+    That is the text of the kernels that it calls, and the constants that they name: numba keeps
+    both in the code, and looks at the function's own file alone. None while something that it
+    names is not there yet.
+    """
+    digest = hashlib.sha256()
+    for one in _reached(function):
+        if not _is_own(one):
+            for code in _codes(one.__code__):
+                if not _globals_in(code) <= {*one.__globals__, *vars(builtins)}:
+                    return None
+                constants = [one for one in code.co_consts if not isinstance(one, CodeType)]
+                digest.update(code.co_code + repr((code.co_names, constants)).encode())
+            for value in _globals_of(one):
+                if isinstance(value, bool | int | float | complex | str | tuple | np.generic):
+                    digest.update(repr(value).encode())
+                elif isinstance(value, np.ndarray):
+                    digest.update(repr((value.dtype, value.shape)).encode() + value.tobytes())
+    return digest.hexdigest()[:16]
+
+
+def _is_own(function: Callable[..., Any]) -> bool:
+    """Return whether a function is the package's, whose text names the folder already."""
+    return function.__module__.partition('.')[0] == __name__.partition('.')[0]
 
 
 def is_cache_empty() -> bool:

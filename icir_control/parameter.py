@@ -10,6 +10,7 @@ take types, ranges and descriptions of their ROS parameters from it.
 
 import dataclasses
 import difflib
+import typing
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias, TypeVar
@@ -30,6 +31,7 @@ KINDS: dict[Any, str] = {
     float: 'float',
     str: 'string',
     FloatArray: 'float_array',
+    np.ndarray: 'float_array',
     tuple[str, ...]: 'string_array',
 }
 """The kind of a parameter by the annotation of its field."""
@@ -191,13 +193,30 @@ def group(declaring: type[Declared]) -> Declared:
     return field
 
 
+def _kind(declaring: type, field: dataclasses.Field[Any]) -> str:
+    """Return the kind of a field, also where its annotation is the text of a type.
+
+    Raises:
+        ConfigurationError: A parameter is of none of the kinds.
+    """
+    try:
+        if isinstance(field.type, str):  # from __future__ import annotations
+            return KINDS[typing.get_type_hints(declaring)[field.name]]
+        return KINDS[field.type]
+    except (KeyError, NameError, TypeError):
+        raise ConfigurationError(
+            f'parameter {field.name} of {declaring.__module__}:{declaring.__qualname__} is of '
+            f'type {field.type}; valid: bool, int, float, str, numpy.ndarray, tuple[str, ...]'
+        ) from None
+
+
 def parameters_of(declaring: type) -> dict[str, Parameter]:
     """Return the parameters that a dataclass declares, by name, in the order of their fields."""
     found: dict[str, Parameter] = {}
     for field in dataclasses.fields(declaring):
         if 'parameter' in field.metadata:
             found[field.name] = dataclasses.replace(
-                field.metadata['parameter'], name=field.name, kind=KINDS[field.type]
+                field.metadata['parameter'], name=field.name, kind=_kind(declaring, field)
             )
         elif 'group' in field.metadata:
             for one in parameters_of(field.metadata['group']).values():

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
+from icir_control.app.closed_loop import ClosedLoop
 from icir_control.app.demo import table_of, write_report
 from icir_control.app.demo.metrics import (
     command_difference,
@@ -17,11 +18,13 @@ from icir_control.app.demo.metrics import (
     split,
 )
 from icir_control.app.demo.plan import Phase, Push, schedule_of
+from icir_control.app.demo.rehearsal import rehearsed
 from icir_control.app.demo.run import Run
 from icir_control.app.measurement import DifferentRunsError, Metric, TimeSeries, have_passed
 from icir_control.app.promises import measured as measured_promise
 from icir_control.app.robot import RobotFiles
-from icir_control.control import Controller, ControllerConfig
+from icir_control.control import Controller, ControllerConfig, Law
+from icir_control.control.config import Mode
 from icir_control.dynamics import load_urdf
 from icir_control.errors import ConfigurationError, RefusedError, UnknownNameError
 from icir_control.nodes.transport.messages import FIELDS
@@ -337,3 +340,21 @@ def test_a_robot_that_does_not_ship_is_refused_with_those_that_do():
         RobotFiles.of('r2d2')
     assert RobotFiles.of().description() == (share_directory() / 'urdf/gen3_6dof.urdf').read_text()
     assert Path(RobotFiles.of().params_file).name == 'gen3_6dof.yaml'
+
+
+@pytest.mark.parametrize(
+    ('metric', 'error', 'words'),
+    [
+        ('joint_goal', ConfigurationError, "'joint_goal' of Own needs the attribute 'target'"),
+        ('stiffness', ConfigurationError, "needs the attribute 'stiffness'"),
+        ('speed', UnknownNameError, 'unknown metric of Own .speed.; valid: drift'),
+    ],
+)
+def test_a_metric_that_cannot_be_measured_of_a_law_is_refused_before_the_run(metric, error, words):
+    class Own(Law):
+        METRICS = (metric,)
+
+    loop = ClosedLoop(RobotFiles.of())
+    loop.controller.config.modes['own'] = Mode('own', 'o', Own(loop.controller.config.arm))
+    with pytest.raises(error, match=words):
+        rehearsed(loop)

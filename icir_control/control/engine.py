@@ -5,6 +5,7 @@ from collections import deque
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from icir_control.compiled import names_in
 from icir_control.control.clearance import Clearance, Repulsion
 from icir_control.control.config import ControllerConfig
 from icir_control.control.kernels.estimate import SURE_SAMPLES, forget_motion
@@ -302,7 +303,7 @@ class Engine:
         self.workspace.forget_contact()
         self._segments = deque(plan.then)
         memory.settles = plan.halts and self._rests
-        named = type(law).acceleration.__code__.co_names
+        named = names_in(type(law).acceleration)
         memory.needs_twist = not self._law.is_compiled or 'twist_reference' in named
         memory.needs_singular_value = (
             not self._law.is_compiled or 'smallest_singular_value' in named

@@ -10,13 +10,17 @@ from typing import Any, ClassVar, TypeVar, dataclass_transform, get_origin
 import numpy as np
 from numpy.typing import NDArray
 
+from icir_control.compiled import names_in
 from icir_control.control.arm import Arm
 from icir_control.control.kernels.structs import JOINTS, Layout
 from icir_control.control.workspace import Following
-from icir_control.errors import IcirError, LawError, RefusedError
+from icir_control.errors import ConfigurationError, IcirError, LawError, RefusedError
 from icir_control.parameter import PER_JOINT, parameter, parameters_of
 from icir_control.spatial import SE3, Motion
 from icir_control.trajectory import JointTrajectory, SE3Trajectory
+
+FOLLOWED = ('nothing', 'joints', 'pose')
+"""What the path of a law's plan may be."""
 
 Method = TypeVar('Method', bound=Callable[..., Any])
 
@@ -192,6 +196,11 @@ class Law:
     def __init_subclass__(cls) -> None:
         """Make the subclass a dataclass of its parameters."""
         super().__init_subclass__()
+        if cls.FOLLOWS not in FOLLOWED:
+            raise ConfigurationError(
+                f'{cls.__module__}:{cls.__qualname__} has FOLLOWS = {cls.FOLLOWS!r}; '
+                f'valid: {", ".join(FOLLOWED)}'
+            )
         for name, annotation in inspect.get_annotations(cls).items():
             # What is only annotated is a plain attribute, and nothing that must be given.
             if name not in vars(cls) and not _is_class_variable(annotation):
@@ -290,13 +299,16 @@ def numbers_of(law: Law) -> dict[str, Any]:
     whose shape would change the type: `__post_init__` brings those into arrays of fixed shape.
     """
     declared = parameters_of(type(law))
-    numbers = {}
-    for name in type(law).acceleration.__code__.co_names:
-        one, value = declared.get(name), vars(law).get(name)
+    numbers: dict[str, Any] = {}
+    for name in sorted(names_in(type(law).acceleration)):
+        one, value = declared.get(name), inspect.getattr_static(law, name, None)
         if one is not None and one.kind == 'float_array' and (one.may_be_empty or not one.length):
             continue
-        is_array = isinstance(value, np.ndarray) and value.dtype == float
-        if is_array or isinstance(value, bool | int | float):
+        if isinstance(value, np.generic):
+            value = value.item()
+        if isinstance(value, np.ndarray) and value.dtype.kind in 'biuf':
+            numbers[name] = np.asarray(value, dtype=float)
+        elif isinstance(value, bool | int | float):
             numbers[name] = value
     return numbers
 

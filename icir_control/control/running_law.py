@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from icir_control.compiled import JIT_DISABLED, machine_code
 from icir_control.control.config import ControllerConfig
 from icir_control.control.kernels.memory import TICK_LAYOUT
-from icir_control.control.kernels.structs import Layout
+from icir_control.control.kernels.structs import COUNT, Layout
 from icir_control.control.law import Law, Tick, guarded, layout_of, numbers_of
 from icir_control.control.workspace import Workspace
 from icir_control.errors import LawError
@@ -45,7 +45,7 @@ class RunningLaw:
         self.law, self._struct = law, layout.new(law.arm.nv)
         self.is_compiled = _is_compiled(law) and not JIT_DISABLED
         if self.is_compiled:
-            self._memory.law_code = _machine_code(acceleration, layout)
+            self._memory.law_code = _machine_code(type(law), layout)
             self._memory.law = self._struct.ctypes.data
         elif _is_compiled(law):
             struct = self._struct[0]
@@ -139,7 +139,23 @@ def _is_compiled(law: Law) -> bool:
     return getattr(type(law).acceleration, 'is_compiled', False)
 
 
-def _machine_code(acceleration: Callable[..., Any], layout: Layout) -> int:
-    from icir_control.control.kernels.structs import StructType
+def _machine_code(law: type[Law], layout: Layout) -> int:
+    """Return the address of a law's acceleration.
 
-    return machine_code(acceleration, StructType(layout), StructType(TICK_LAYOUT))
+    Raises:
+        LawError: It cannot be compiled, or returns something else than a vector.
+    """
+    from icir_control.control.kernels.structs import ACCELERATION, StructType
+
+    arguments = StructType(layout), StructType(TICK_LAYOUT)
+    try:
+        return machine_code(law.acceleration, *arguments, returns=ACCELERATION)
+    except Exception as error:  # the compiler may raise anything for a user's text
+        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+        why = ' '.join(lines[1:4] if len(lines) > 4 else lines[:3])
+        fields = ', '.join(name for name in layout.fields if name != COUNT) or 'nothing'
+        raise LawError(
+            f'{law.__module__}:{law.__qualname__}',
+            f'acceleration: {why}; a compiled one returns a contiguous vector of float64, and '
+            f'sees {fields} of the law; without @compiled it runs in Python',
+        ) from error

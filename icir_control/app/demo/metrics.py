@@ -18,7 +18,7 @@ from icir_control.app.demo.plan import Phase
 from icir_control.app.demo.run import Run
 from icir_control.app.measurement import Array, Metric, TimeSeries, angle_between
 from icir_control.control import Controller, ControllerConfig, Law, Start
-from icir_control.errors import UnknownNameError
+from icir_control.errors import ConfigurationError, UnknownNameError
 from icir_control.simulation import Plant, World
 from icir_control.spatial import log3
 from icir_control.trajectory import JointTrajectory, SE3Trajectory
@@ -112,17 +112,11 @@ def split(
 
 
 def phase_metrics(part: Part) -> list[Metric]:
-    """Return the metrics of a phase: those that its law names, and the greatest torque.
-
-    Raises:
-        UnknownNameError: The law names a metric that there is not.
-    """
+    """Return the metrics of a phase: those that its law names, and the greatest torque."""
     if not part.has_run():
         return [Metric('ran', np.nan, upper=1.0, lower=1.0)]
     law = part.law
-    if unknown := set(law.METRICS) - {*_MEASURES, _OF_RUN}:
-        valid = [*_MEASURES, _OF_RUN]
-        raise UnknownNameError(f'metric of {type(law).__name__}', sorted(unknown)[0], valid)
+    check_metrics(law)
     named = [name for name in law.METRICS if name in _MEASURES]
     metrics = [metric for name in named for metric in _MEASURES[name](part)]
     share = np.abs(part.rows['torque_unsaturated']) / law.arm.model.effort_limit
@@ -130,6 +124,23 @@ def phase_metrics(part: Part) -> list[Metric]:
     if part.phase.touches:
         return [Metric(metric.name, metric.value, metric.unit) for metric in metrics]
     return metrics
+
+
+def check_metrics(law: Law) -> None:
+    """Check that the metrics that a law names are there, and can be measured of it.
+
+    Raises:
+        UnknownNameError: It names one that there is not.
+        ConfigurationError: It lacks an attribute that one of them needs.
+    """
+    name = type(law).__name__
+    for metric in law.METRICS:
+        if metric not in {*_MEASURES, _OF_RUN}:
+            raise UnknownNameError(f'metric of {name}', metric, [*_MEASURES, _OF_RUN])
+        if missing := [one for one in _NEEDED.get(metric, ()) if not hasattr(law, one)]:
+            raise ConfigurationError(
+                f'metric {metric!r} of {name} needs the attribute {missing[0]!r} of it'
+            )
 
 
 def run_metrics(
@@ -370,3 +381,12 @@ _MEASURES: dict[str, Callable[[Part], Iterator[Metric]]] = {
     'hand_guiding': _hand_guiding,
     'stiffness': _stiffness,
 }
+
+_NEEDED = {
+    'joint_goal': ('target',),
+    'pose_goal': ('translation',),
+    'hand_guiding': ('damping_rate', 'singularity_threshold'),
+    'stiffness': ('stiffness', 'axes'),
+    _OF_RUN: ('target', 'profile'),
+}
+"""Attributes that a law has for a metric, as the law that ships with it; see its docstring."""

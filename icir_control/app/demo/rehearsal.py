@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from icir_control.app.closed_loop import ClosedLoop
-from icir_control.app.demo.metrics import spring_of
+from icir_control.app.demo.metrics import check_metrics, spring_of
 from icir_control.app.demo.plan import Phase, Plan, Push
 from icir_control.app.measurement import Array
 from icir_control.errors import RefusedError
@@ -36,7 +36,12 @@ def rehearsed(loop: ClosedLoop) -> Plan:
 
     Args:
         loop: At its start.
+
+    Raises:
+        UnknownNameError, ConfigurationError: A law names a metric that cannot be measured.
     """
+    for mode in loop.controller.config.modes.values():
+        check_metrics(mode.law)
     return _Rehearsal(loop).plan()
 
 
