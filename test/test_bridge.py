@@ -576,3 +576,11 @@ def test_the_services_are_those_that_were_promised(client):
     assert names['/mujoco_bridge/step'] == ['std_srvs/srv/Trigger']
     assert names['/mujoco_bridge/reset'] == ['std_srvs/srv/Trigger']
     assert client.node.call(Trigger, 'mujoco_bridge/reset').success
+
+
+def test_a_tiny_pace_makes_the_bridge_neither_deaf_nor_dead(ros_graph):
+    process = start_bridge(ros_graph, 'real_time_factor:=1e-13')
+    client = BridgeClient(ros_graph).connect(process)
+    for _ in range(3):
+        client.counts()  # each once a second, of wall time
+    assert process.stop() == 0

@@ -205,7 +205,17 @@ FAR = np.array([[0.0, 3.0, 0.0, 0.0, 0.0, 0.0]])
         (lambda t: Waypoints(('elbow',), [1.0], [[0.0]]), 'invalid_joints', 'joint_1, joint_2'),
         (lambda t: Waypoints(('joint_1',) * 2, [1.0], [[0.0] * 2]), 'invalid_joints', 'once'),
         (lambda t: Waypoints((), [1.0], [[]]), 'invalid_joints', 'joint_6'),
-        (lambda t: Waypoints(JOINTS, [], np.empty((0, 6))), 'invalid_trajectory', 'no points'),
+        (lambda t: Waypoints(JOINTS, [], np.empty((0, 6))), 'invalid_trajectory', '0 points'),
+        (
+            lambda t: Waypoints(JOINTS, 0.01 * np.arange(1, 5001), np.tile(HOME, (5000, 1))),
+            'invalid_trajectory',
+            '5000 points; expected 1 to 1000',
+        ),
+        (
+            lambda t: Waypoints(JOINTS, [1.0], [HOME], start_time=1.8e9),
+            'invalid_trajectory',
+            'ahead of simulation time.*zero for now',
+        ),
         (lambda t: Waypoints(JOINTS, [9.0], FAR), 'position_limit', 'joint_2'),
         (lambda t: Waypoints(JOINTS, [0.1], [READY]), 'velocity_limit', 'its limit is'),
         (
@@ -258,3 +268,16 @@ def test_no_malformed_one_gets_through(loop, data):
         limits = loop.model.lower_position_limit, loop.model.upper_position_limit
         assert ((positions >= limits[0]) & (positions <= limits[1])).all()
         assert (np.diff(times) > 0.0).all()
+
+
+def test_a_plan_for_many_points_is_made_between_two_states(at_home):
+    """A dense system of equations took 0.5 s for 1000 points, in which no state was answered."""
+    count = 1000
+    times = 0.01 * np.arange(1, count + 1)
+    way = 0.5 - 0.5 * np.cos(np.pi * times / times[-1])
+    positions = HOME + np.outer(way, READY - HOME)
+    loop = at_home
+    loop.controller.follow(Waypoints(JOINTS, times, positions))
+    log = loop.run(1000 * 10 + 200)
+    assert np.abs(log['position'] - log['position_reference']).max() < 1e-9
+    np.testing.assert_allclose(loop.q, READY, atol=1e-6)

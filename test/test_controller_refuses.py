@@ -57,6 +57,11 @@ EDITS = {
         '    end_effector_frame: gripper\n    frame_prefix',
         "'gripper'.*end_effector_link",
     ),
+    'a topic that has no name': (
+        '    joint_gains:',
+        '    state_topic: "bad topic!"\n    joint_gains:',
+        "state_topic = 'bad topic!' is not valid; expected a topic name",
+    ),
     'no YAML': ('    joint_gains:', '    joint_gains: [', 'is not YAML at line'),
 }
 

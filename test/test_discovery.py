@@ -10,7 +10,12 @@ import pytest
 from ros_processes import PATIENCE
 from wall_time import Stopwatch
 
-from icir_control.nodes.process.discovery import configure_fast_dds, is_kept_to_this_machine
+from icir_control.errors import ConfigurationError
+from icir_control.nodes.process.discovery import (
+    check_ports,
+    configure_fast_dds,
+    is_kept_to_this_machine,
+)
 from icir_control.share import share_directory
 
 PROFILE = 'FASTDDS_DEFAULT_PROFILES_FILE'
@@ -175,3 +180,9 @@ def test_a_profile_in_the_folder_is_left_alone(monkeypatch, tmp_path):
     monkeypatch.setenv(REACH, 'SUBNET')
     configure_fast_dds()
     assert Path(os.environ[PROFILE]).is_file()
+
+
+@pytest.mark.parametrize('domain', [-1, 233, 999])
+def test_a_domain_without_ports_is_refused_with_those_that_have_some(domain):
+    with pytest.raises(ConfigurationError, match=f'ROS_DOMAIN_ID = {domain}; expected 0 to 232'):
+        check_ports(domain)

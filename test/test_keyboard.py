@@ -252,6 +252,8 @@ def test_keys_are_read_one_by_one_and_time_out():
         os.write(master, 'hé'.encode())
         os.write(master, b'\n')
         assert terminal.read(1.0) == ['h', 'é', '\n']
+        os.write(master, b'T\x1b[Ah\x1bOPk\n')  # an arrow and a function key between others
+        assert terminal.read(1.0) == ['T', '\x1b[A', 'h', '\x1bOP', 'k', '\n']
         begin = time.monotonic()
         assert terminal.read(0.05) == []
         assert time.monotonic() - begin >= 0.05

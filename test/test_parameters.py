@@ -203,6 +203,7 @@ def test_a_parameter_tells_its_unit_range_and_meaning(parameters_of):
     [
         (None, 'mine.yaml cannot be read: No such file'),
         ('a: [1, 2\nb: 3', 'mine.yaml is not YAML at line 2'),
+        ('a: 1\nmodel: {{ robot }}\n', 'line 2 has no name before its colon'),
         (
             'controller:\n  ros__parameters:\n    modes:\n      home: {key: h}\n'
             '      ready: {key: a}\n      home: {key: j}\n',

@@ -190,6 +190,7 @@ def test_a_big_endian_publisher_is_understood():
             'velocity of elbow_2 is nan',
         ),
         (message(position=[0, 0, 0, float('-inf')], velocity=[0] * 4), 'not_finite', 'j is -inf'),
+        (message(position=[0, 0, 0, -1e300], velocity=[0] * 4), 'too_large', 'j is -1e+300'),
         (good(stamp=(-1, 0)), 'bad_stamp', '-1 s'),
         (good(stamp=(0, 10**9)), 'bad_stamp', '1000000000 ns'),
         (good(names=[f'name_{i}' for i in range(100_000)]), 'too_long', 'bytes'),

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from icir_control.control.arm import Arm
+from icir_control.control.arm import ROUNDING, Arm
 from icir_control.control.law import Plan, Start
 from icir_control.errors import RefusedError
 from icir_control.parameter import FloatArray
@@ -23,8 +23,14 @@ SHORTEST, LARGEST = 1e-6, 1e6
 SAMPLES = 800
 """Of a motion, to look for limits; 20 at most between two points, and 4 at least."""
 
-FINE = 100
-"""Of a polynomial, between which its joints go straight, but for 1e-4 of the way."""
+MOST_POINTS = 1000
+"""A plan for so many takes a tenth of a second, in which no state is answered."""
+
+FINE, WAYS = 100, 4000
+"""Of a polynomial, between which its joints go straight, but for 1e-4 of the way; of all."""
+
+MOST_AHEAD = 3600.0
+"""[s] From now, that a trajectory may begin: an hour."""
 
 SPEED_SHARE = 1.01
 """Of a velocity limit: planners go to it at their points, and the spline a little beyond."""
@@ -60,8 +66,8 @@ class Waypoints:
         for name in ('times', 'positions', 'velocities', 'accelerations'):
             if getattr(self, name) is not None:
                 object.__setattr__(self, name, np.asarray(getattr(self, name), dtype=float))
-        if not len(self.times):
-            raise _invalid('it has no points')
+        if not 0 < len(self.times) <= MOST_POINTS:
+            raise _invalid(f'it has {len(self.times)} points; expected 1 to {MOST_POINTS}')
         times = self.times
         if not (times[0] >= 0.0 and (np.diff(times) >= SHORTEST).all() and times[-1] <= LARGEST):
             raise _invalid(f'times from start {times.tolist()} do not increase from 0 on')
@@ -97,6 +103,11 @@ def plan_waypoints(arm: Arm, start: Start, waypoints: Waypoints) -> Plan:
     """
     columns = _columns(arm, waypoints.joints)
     begin = start.time if waypoints.start_time is None else waypoints.start_time
+    if begin > start.time + MOST_AHEAD:
+        raise _invalid(
+            f'it starts at {begin:.3f} s, {begin - start.time:.3g} s ahead of simulation time; '
+            f'expected at most {MOST_AHEAD:g} s, or zero for now'
+        )
     times = begin + waypoints.times
     ahead = times > start.time + 0.5 * start.period
     if not ahead.any():
@@ -168,24 +179,27 @@ def _check(arm: Arm, start: Start, segments: tuple[JointTrajectory, ...]) -> Non
     model = arm.model
     speed_limit = np.maximum(model.velocity_limit, np.abs(start.v)) * SPEED_SHARE
     count = min(max(SAMPLES // len(segments), 4), 20)
+    times, q, v = _samples(segments, count + 1)
+    lower = np.minimum(model.lower_position_limit, start.q) - ROUNDING
+    upper = np.maximum(model.upper_position_limit, start.q) + ROUNDING
+    is_beyond = ((q < lower) | (q > upper) | (np.abs(v) > speed_limit)).any(axis=1)
+    if is_beyond.any():
+        k = int(np.argmax(is_beyond))
+        when = f'the trajectory, {times[k] - start.time:.3g} s from now,'
+        arm.check_limits(when, q[k], start.q)
+        i = int(np.argmax(np.abs(v[k]) / speed_limit))
+        limit = float(model.velocity_limit[i])
+        raise RefusedError(
+            f'{when} moves {model.joint_names[i]} at {v[k, i]:.4g}, its limit is {limit:.4g}',
+            reason='velocity_limit',
+            joint=model.joint_names[i],
+            value=float(v[k, i]),
+            lower=-limit,
+            upper=limit,
+        )
     for segment in segments:
-        times = segment.start_time + np.linspace(0.0, segment.duration, count + 1)
-        for time in times:
-            q, v, _ = segment.sample(time)
-            when = f'the trajectory, {time - start.time:.3g} s from now,'
-            arm.check_limits(when, q, start.q)
-            if (np.abs(v) > speed_limit).any():
-                i = int(np.argmax(np.abs(v) / speed_limit))
-                limit = float(model.velocity_limit[i])
-                raise RefusedError(
-                    f'{when} moves {model.joint_names[i]} at {v[i]:.4g}, its limit is {limit:.4g}',
-                    reason='velocity_limit',
-                    joint=model.joint_names[i],
-                    value=float(v[i]),
-                    lower=-limit,
-                    upper=limit,
-                )
-        stretch, i = arm.stretch(segment, times)
+        samples = segment.start_time + np.linspace(0.0, segment.duration, count + 1)
+        stretch, i = arm.stretch(segment, samples)
         if stretch > 1.0:
             raise RefusedError(
                 f'the trajectory, {segment.start_time - start.time:.3g} s from now, needs more'
@@ -194,11 +208,24 @@ def _check(arm: Arm, start: Start, segments: tuple[JointTrajectory, ...]) -> Non
                 reason='effort_limit',
                 joint=model.joint_names[i],
             )
-    parts = [np.linspace(0.0, segment.duration, FINE) for segment in segments]
-    powers = [np.vander(part, 6, increasing=True) for part in parts]
-    ways = [power @ one.coefficients.T for power, one in zip(powers, segments, strict=True)]
-    arm.check_friction('the trajectory', np.vstack(ways))
-    arm.check_clearance('the trajectory', np.vstack(ways))
+    _, way, _ = _samples(segments, min(max(WAYS // len(segments), 3), FINE))
+    arm.check_friction('the trajectory', way)
+    arm.check_clearance('the trajectory', way)
+
+
+def _samples(
+    segments: tuple[JointTrajectory, ...], count: int
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return times (n,), positions, velocities (n, nv): `count` samples of each polynomial."""
+    coefficients = np.array([one.coefficients for one in segments])
+    starts, durations = np.array([(one.start_time, one.duration) for one in segments]).T
+    t = durations[:, None] * np.linspace(0.0, 1.0, count)
+    powers = t[:, :, None] ** np.arange(6)
+    rates = np.zeros_like(powers)
+    rates[:, :, 1:] = np.arange(1, 6) * powers[:, :, :-1]
+    q, v = (np.einsum('sck,snk->scn', one, coefficients) for one in (powers, rates))
+    nv = coefficients.shape[1]
+    return (starts[:, None] + t).ravel(), q.reshape(-1, nv), v.reshape(-1, nv)
 
 
 def _invalid(why: str) -> RefusedError:

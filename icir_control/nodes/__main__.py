@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from icir_control.nodes.process import use_one_blas_thread
+from icir_control.nodes.process.stop_request import StopRequest
 
 NODES = {
     'bridge': ('mujoco_bridge', 'icir_control.nodes.bridge.node:MujocoBridge'),
@@ -30,8 +31,13 @@ def run(node: str, arguments: Sequence[str] | None = None) -> int:
     # Imports leave next to no garbage: without collections they take a tenth less.
     gc.disable()
     use_one_blas_thread()
-    from icir_control.nodes.process.run import run_node
-
+    with StopRequest() as stop:  # `run_node` takes over from it
+        try:
+            from icir_control.nodes.process.run import run_node
+        except (KeyboardInterrupt, ImportError, RuntimeError):
+            if not stop.has_interrupted:
+                raise
+            return 0  # an extension module turns the interruption into something else
     return run_node(*NODES[node], sys.argv if arguments is None else arguments)
 
 

@@ -285,6 +285,11 @@ class _Loader(yaml.SafeLoader):
         seen: dict[str, int] = {}
         for key, _ in node.value:
             line = key.start_mark.line + 1
+            if not isinstance(key, yaml.ScalarNode):
+                raise _RepeatedKeyError(
+                    f'line {line} has no name before its colon, but a list or a mapping;'
+                    ' is it a template that was not filled in?'
+                )
             if key.value in seen:
                 raise _RepeatedKeyError(
                     f'{key.value!r} twice in one place, at lines {seen[key.value]} and {line};'

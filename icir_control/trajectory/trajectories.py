@@ -317,15 +317,22 @@ def smooth_velocities(
     first, last = (
         checked(name, x, positions[0].shape) for name, x in (('first', first), ('last', last))
     )
-    count, h = len(times), np.diff(times)
-    d = np.diff(positions, axis=0)
-    A, b = np.eye(count), np.empty_like(positions)
-    b[0], b[-1] = first, last
-    for i in range(1, count - 1):
-        A[i, i - 1 : i + 2] = h[i], 2.0 * (h[i - 1] + h[i]), h[i - 1]
-        b[i] = 3.0 * (h[i] / h[i - 1] * d[i - 1] + h[i - 1] / h[i] * d[i])
-    velocities: Array = np.asarray(np.linalg.solve(A, b), dtype=np.float64)
-    return velocities
+    h, d = np.diff(times), np.diff(positions, axis=0)
+    v = np.empty_like(positions)
+    v[0], v[-1] = first, last
+    r = (h[1:] / h[:-1])[:, None]
+    b = 3.0 * (r * d[:-1] + d[1:] / r)
+    # Gauss's elimination of a tridiagonal system, which is diagonally dominant.
+    share = 0.0
+    for i in range(1, len(times) - 1):
+        before, after = h[i], h[i - 1]
+        pivot = 2.0 * (before + after) - before * share
+        share = after / pivot
+        v[i] = (b[i - 1] - before * v[i - 1]) / pivot
+        h[i - 1] = share  # in its place, which is not needed any more
+    for i in range(len(times) - 2, 0, -1):
+        v[i] -= h[i - 1] * v[i + 1]
+    return v
 
 
 def _checked_points(times: ArrayLike, positions: ArrayLike) -> tuple[Array, Array]:

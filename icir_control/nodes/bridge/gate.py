@@ -153,6 +153,11 @@ class StateOutput:
         self.repeat_due = now + REPEAT_PERIOD
         return is_first
 
+    def restart_wait(self, now: float) -> None:
+        """Count from now on how long the present state waits: nobody could answer it before."""
+        self._delay = 0.0
+        self.published_at, self.repeat_due = now, now + REPEAT_PERIOD
+
     def waited(self, now: float) -> float:
         """Return how long the present state has waited for its answer [s].
 

@@ -171,7 +171,9 @@ class Loop(ABC):
             self.gate.withdraw()
             self._log.error(duplicate)
         else:
-            self.pacer.restart(time.monotonic())
+            now = time.monotonic()
+            self.pacer.restart(now)
+            self._states.restart_wait(now)
             self._log.info('every topic has one publisher again')
 
     @abstractmethod
@@ -324,7 +326,7 @@ class LockstepLoop(Loop):
         if now >= due or hold.is_paused:
             self._step(self._torque, now)
         else:
-            self._wait(now, due)
+            self._wait(now, min(due, self.tasks.due))
 
 
 class FreeRunningLoop(Loop):
@@ -349,7 +351,7 @@ class FreeRunningLoop(Loop):
         elif now < self.pacer.due or not self._has_waited:
             # At least once before every step.
             self._has_waited = True
-            self._wait(now, self.pacer.due)
+            self._wait(now, min(self.pacer.due, self.tasks.due))
         else:
             self._has_waited = False
             self._step(self._choose_torque(), now)

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import numpy as np
 from geometry_msgs.msg import TwistStamped
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
@@ -64,7 +65,7 @@ class Window:
             return None
         q = self._world.position
         reference = q
-        if joints is not None and self._is_of_now(joints):
+        if joints is not None and self._is_of_now(joints) and _has_numbers(joints):
             error = dict(zip(joints.name, joints.position, strict=True))
             reference = q + [error.get(name, 0.0) for name in self._world.joint_names]
         return ghost_of(self._model, self._data, self._tool, q, reference, self._moved(q, tool))
@@ -91,3 +92,9 @@ class Window:
         except SimulationError as error:
             response.message = str(error)
         return response
+
+
+def _has_numbers(joints: JointState) -> bool:
+    """Return whether a message has a finite position for each of its names."""
+    numbers = joints.position
+    return len(joints.name) == len(numbers) and bool(np.isfinite(numbers).all())

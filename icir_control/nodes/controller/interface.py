@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
+from rclpy.exceptions import InvalidTopicNameException
 from rclpy.node import Node
+from rclpy.validate_topic_name import validate_topic_name
 from std_msgs.msg import Float64MultiArray
 
 from icir_control.errors import ConfigurationError
@@ -79,6 +81,13 @@ def declare_interface(parameters: Parameters, robot: LoadedRobot) -> Interface:
     """
     model, given = robot.model, robot.parameters
     interface = read_own(Interface, given, model.nv)
+    try:
+        validate_topic_name(interface.state_topic)
+    except (InvalidTopicNameException, ValueError) as error:
+        why = str(error).splitlines()[0]
+        raise ConfigurationError(
+            f'state_topic = {interface.state_topic!r} is not valid; expected a topic name: {why}'
+        ) from error
     joints = interface.command_joints
     if joints and sorted(joints) != sorted(model.joint_names):
         raise ConfigurationError(

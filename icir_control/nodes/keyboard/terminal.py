@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import re
 import select
 import signal
 import termios
@@ -13,7 +14,8 @@ from typing import Any, TextIO
 from icir_control.errors import IcirError
 
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
-_ESCAPE = '\x1b'
+_KEYS = re.compile(r'\x1b\[[0-9;]*[@-~]?|\x1bO.?|\x1b|.', re.DOTALL)
+"""A key: what an arrow or a function key sends, or one character."""
 
 
 class NoTerminalError(IcirError):
@@ -103,7 +105,7 @@ class Terminal:
         if not typed:
             self.is_over = True
         text = typed.decode(errors='replace')
-        return [text] if text.startswith(_ESCAPE) else list(text)
+        return _KEYS.findall(text)
 
     def _take(self) -> None:
         if self._is_ours():

@@ -93,8 +93,11 @@ def check_ports(domain: int) -> None:
         domain: Its number.
 
     Raises:
-        ConfigurationError: All ports are taken.
+        ConfigurationError: All ports are taken, or the domain has none.
     """
+    last_domain = (_LAST_PORT - _FIRST_PORT - _FIRST_PAIR - 1) // _PORTS_PER_DOMAIN
+    if not 0 <= domain <= last_domain:
+        raise ConfigurationError(f'ROS_DOMAIN_ID = {domain}; expected 0 to {last_domain}')
     pairs = _LOCAL_PAIRS if is_kept_to_this_machine() else _PAIRS
     first = _FIRST_PORT + _PORTS_PER_DOMAIN * domain + _FIRST_PAIR
     for port in range(first, min(first + pairs * _PAIR, _LAST_PORT), _PAIR):

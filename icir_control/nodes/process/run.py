@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Protocol
 
 import rclpy
+from rclpy.exceptions import ParameterException
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 from rclpy.utilities import remove_ros_args
@@ -152,7 +153,7 @@ def join_graph(name: str) -> Node:
     """
     try:
         return Node(name)
-    except RuntimeError as error:
+    except (RuntimeError, ParameterException) as error:
         raise ConfigurationError(f'cannot join the ROS graph: {_message_of(error)}') from error
 
 
@@ -222,7 +223,10 @@ def _start_ros(arguments: Sequence[str]) -> None:
                 )
             init_ros(readable)
         except (RuntimeError, ValueError) as error:
-            raise ConfigurationError(_message_of(error)) from error
+            message = _message_of(error)
+            for given, written in zip(arguments, readable, strict=True):
+                message = message.replace(written, given) if Path(written).is_file() else message
+            raise ConfigurationError(message) from error
     if _FAST_DDS in rclpy.get_rmw_implementation_identifier():
         check_ports(rclpy.get_default_context().get_domain_id())
 

@@ -39,6 +39,10 @@ _SPARE_LENGTH = 4096
 _OTHERS_LENGTH = 1 << 17
 _OTHER_LAYOUT = -1
 
+LARGEST = 1e9
+"""Of the magnitudes in a message: beyond, it is no state and no command of any arm."""
+
+
 _STAMP_WORD = (SHIFT + STAMP_OFFSET) // NUMBER_SIZE
 
 
@@ -280,10 +284,11 @@ class JointStateDecoder:
             order: (n,) the index of each of our joints in it.
         """
         values = np.array([np.asarray(getattr(message, field))[order] for field in self._fields])
-        for row, joint in np.argwhere(~np.isfinite(values)):
+        for row, joint in np.argwhere(~(np.abs(values) <= LARGEST)):
             value = values[row, joint]
+            kind = 'too_large' if np.isfinite(value) else 'not_finite'
             raise RejectedMessageError(
-                'not_finite', f'{self._fields[row]} of {self._names[joint]} is {value}'
+                kind, f'{self._fields[row]} of {self._names[joint]} is {value}'
             )
         return values
 
@@ -400,13 +405,13 @@ def copy_numbers(
 
     Returns:
         The stamp [ns]; `_OTHER_LAYOUT`, and nothing is overwritten, if the message has another
-        layout, a number that is not finite, or an impossible stamp.
+        layout, a number that is not finite or beyond `LARGEST`, or an impossible stamp.
     """
     for i in range(words.shape[0]):
         if words[i] & mask[i] != expected[i]:
             return _OTHER_LAYOUT
     for i in range(places.shape[0]):
-        if not np.isfinite(numbers[places[i]]):
+        if not abs(numbers[places[i]]) <= LARGEST:
             return _OTHER_LAYOUT
     stamp = int(words[_STAMP_WORD])
     seconds, nanoseconds = stamp & 0xFFFFFFFF, (stamp >> 32) & 0xFFFFFFFF
