@@ -252,7 +252,7 @@ def test_a_joint_that_hardly_moves_is_no_worse_than_the_textbooks(seed):
     way = np.random.default_rng(seed).uniform(-0.6, 0.6, 6)
     way[5] = 0.02 * (-1) ** seed
     ours, theirs = there_and_back(Plant(rotor_inertia=0.05, joint_friction=1.0), way)
-    assert ours <= 0.7 * theirs
+    assert ours <= 0.8 * theirs
 
 
 @pytest.mark.parametrize('ticks', [2, 10])

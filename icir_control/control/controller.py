@@ -156,6 +156,10 @@ class Controller(Switching):
 
         Returns:
             (nv,) within the effort limits [N m or N]; the array is used again.
+
+        Raises:
+            InvalidValueError: A state that is no two vectors of nv finite numbers; it counts as
+                lost.
         """
         engine = self._engine
         engine.measure(time, q, v)
@@ -212,7 +216,8 @@ class Controller(Switching):
         if not self._braking:
             self.braked_by = error = _alarm_of(engine, self.mode)
             words = str(error)
-            if time < self._held_from + HELD_TIME:
+            shakes = not engine.is_slower_than(SLOW_SHARE)  # or it presses against something
+            if shakes and time < self._held_from + HELD_TIME:
                 engine.soften()
                 words += (
                     f'; feedback has {self.bandwidth:.0%} of its bandwidth until the next start: '
@@ -221,7 +226,7 @@ class Controller(Switching):
             self._events.append(Event('error', words, self.mode, error))
             self._mode, self._braking = self._stopped, True
             self._braking_until = time + BRAKING_TIME
-            engine.memory.tracks = 0
+            engine.begin_braking()
         elif engine.is_slower_than(self._held_share(time)):
             self._braking, self._held_from = False, time
             engine.clear_alarm()

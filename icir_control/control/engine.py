@@ -8,7 +8,8 @@ from numpy.typing import ArrayLike, NDArray
 from icir_control.compiled import names_in
 from icir_control.control.clearance import Clearance, Repulsion
 from icir_control.control.config import ControllerConfig
-from icir_control.control.kernels.estimate import SURE_SAMPLES, forget_motion
+from icir_control.control.kernels.estimate import forget_motion
+from icir_control.control.kernels.inertia import SURE_SAMPLES
 from icir_control.control.kernels.limits import begin_to_yield
 from icir_control.control.kernels.memory import (
     ACTUATE,
@@ -26,7 +27,7 @@ from icir_control.control.kernels.memory import (
     as_pose,
 )
 from icir_control.control.kernels.plant import NOISE_TIME, SLOW
-from icir_control.control.kernels.weight import find_weight, forget_weight
+from icir_control.control.kernels.weight import find_weight, forget_weight, weight_at
 from icir_control.control.law import Law, Plan, Start, guarded
 from icir_control.control.running_law import RunningLaw
 from icir_control.control.workspace import Workspace
@@ -92,14 +93,17 @@ class Engine:
         """Take a measured state, and learn the control period from the steps of time.
 
         The least step is the period; a longer one is a missed tick.
+
+        Raises:
+            InvalidValueError: A state that is no two vectors of nv finite numbers; it is lost.
         """
+        self.workspace.take_state(time, q, v)
         if not -_SAME_TIME < time - self.time - self._period < _SAME_TIME:
             self._note_step(round((time - self.time) * 1e9) * 1e-9)
         if time > self._wrench_until:
             self.take_wrench(np.zeros(6), np.inf)
         self._answered = False
         self.time = time
-        self.workspace.take_state(time, q, v)
 
     def _note_step(self, step: float) -> None:
         """Take note of a step of time [s] that is not the period, or of the first one."""
@@ -282,16 +286,11 @@ class Engine:
             # A hand that was felt while the arm yielded may be gone: only the weight is known.
             memory.disturbance[:] = memory.disturbance_mean[:] = memory.compensation
             memory.friction_direction[:] = memory.followed_acceleration[:] = 0.0
-            memory.disturbance_at_rest += memory.weight
+            memory.disturbance_at_rest[:] = memory.weight
             memory.rest_position[:] = self.q
             forget_weight(memory)
         elif memory.tracks and not tracks:
-            # What an inertia took of the path's acceleration would push an arm without a path.
-            sure = memory.agreeing_samples >= SURE_SAMPLES
-            memory.compensation += sure * memory.extra_inertia * memory.followed_acceleration
-            there = self.workspace.copy()
-            there.sense(memory.rest_position, np.zeros(self.arm.nv))
-            find_weight(memory, there.tick, there.data.g)
+            self._let_go()
         if memory.tracks:
             begin_to_yield(memory, self.tick_record)
         memory.tracks, self._yields = tracks, not tracks
@@ -321,6 +320,23 @@ class Engine:
             q, v = plan.path.coefficients[:, :2].T
         self.workspace.install_start(start.time, q, v)
         tick.pose_reference[:] = as_pose(start.pose)
+
+    def begin_braking(self) -> None:
+        """Let the arm go from its reference: it is braked from the next tick on."""
+        if self.memory.tracks:
+            self._let_go()
+        self.memory.tracks = 0
+
+    def _let_go(self) -> None:
+        """Keep, of what a law that tracks cancels, the weight that was learnt at rest."""
+        memory = self.memory
+        # What an inertia took of the path's acceleration would push an arm without a path.
+        sure = memory.agreeing_samples >= SURE_SAMPLES
+        memory.compensation += sure * memory.extra_inertia * memory.followed_acceleration
+        there = self.workspace.copy()
+        there.sense(memory.rest_position, np.zeros(self.arm.nv))
+        find_weight(memory, there.tick, there.data.g)
+        memory.weight[:] = weight_at(memory, self.tick_record, self.workspace.data.g)
 
     def prepare(self, law: Law) -> None:
         """Compile a law, and what it may need of the rest, unless that is done."""

@@ -28,14 +28,20 @@ from icir_control.control.kernels.structs import argument
 from icir_control.control.kernels.tick import STAGES, run
 from icir_control.dynamics import Model, compute_all_terms
 from icir_control.dynamics.kernels import CheckedKernel
+from icir_control.dynamics.kernels.checked import LARGEST
 from icir_control.spatial import SE3, Motion
+from icir_control.spatial.arrays import checked
 from icir_control.trajectory import JointTrajectory, SE3Trajectory
 
 
 def _take_state(state: np.ndarray, q: np.ndarray, v: np.ndarray) -> int:
-    """Copy q and v; return 1, and copy nothing, if the lengths differ."""
-    nv = q.shape[0]
+    """Copy q and v; return 1, and copy nothing, if lengths differ or a number is not finite."""
+    nv, total = q.shape[0], 0.0
     if v.shape[0] != nv or state.shape[0] != 2 * nv:
+        return 1
+    for i in range(nv):
+        total += abs(q[i]) + abs(v[i])
+    if not total < LARGEST:
         return 1
     for i in range(nv):  # a slice takes 2 s to compile
         state[i] = q[i]
@@ -210,8 +216,10 @@ class Workspace:
                 return
         except TypeError:
             pass  # other arrays than it takes
-        self.q[:] = q
-        self.v[:] = v
+        nv = len(self.q)
+        self.q[:], self.v[:] = (
+            checked(name, x, (nv,), largest=LARGEST) for name, x in (('q', q), ('v', v))
+        )
 
     def sense(self, q: NDArray[np.float64], v: NDArray[np.float64]) -> None:
         """Bring dynamics and tool to a state q, v (nv,)."""

@@ -1,4 +1,4 @@
-"""What the model does not know: disturbance, friction and inertia that it lacks.
+"""What the model does not know: disturbance, and the friction in it.
 
 All rest on the plant's own step, v' = v + h M^-1 (tau - nle + d).
 """
@@ -6,7 +6,19 @@ All rest on the plant's own step, v' = v + h M^-1 (tau - nle + d).
 import numpy as np
 
 from icir_control.compiled import part
-from icir_control.control.kernels.contact import FREE, contact_share, decide_contact
+from icir_control.control.kernels.contact import (
+    FREE,
+    NOISE,
+    RESIDUAL_GAIN,
+    contact_share,
+    decide_contact,
+)
+from icir_control.control.kernels.inertia import (
+    LARGEST_SHARE,
+    adopt_inertia,
+    has_agreed,
+    lacking_inertia,
+)
 from icir_control.control.kernels.linear import clear, copy
 from icir_control.control.kernels.memory import CALM, NO_PATH
 from icir_control.control.kernels.plant import NOISE_TIME, QUIET
@@ -30,11 +42,14 @@ INDEPENDENT_NOISE = 0.85
 LATENESS = 0.25
 """Lag of what is cancelled in such noise, as a share of the lag 1 / K of the estimate."""
 
-LARGEST_SHARE = 0.75
-"""Of the effort limit that an estimate may reach."""
-
 SWING = 0.03
 """Share of the effort limit by which an estimate passes its own mean when it oscillates."""
+
+RESISTANCE_TIME = 0.6
+"""[s] In which 63 % of the greatest torque that was unexplained is forgotten."""
+
+WINDUP_TIME = 0.01
+"""[s] In saturation, after which the estimate waits: noise alone saturates a torque at times."""
 
 MEAN_TIME = 0.3
 """[s] Of that mean."""
@@ -60,30 +75,6 @@ STICKING = 300.0
 FRICTION_NOISE = 3.0
 """Times `ESTIMATE_NOISE` below which it may be noise, where the velocity has any."""
 
-FAST_CHANGE = 0.02**2
-"""Of an acceleration in a period, squared, as a share of itself: from it on it shows inertia."""
-
-NOISY_CHANGE = 600.0
-"""The same by the variance of the velocity, over h^2: 100 times that of a second difference."""
-
-ASKED_CHANGE = 3.0**2
-"""The same by what the law asked for: beyond it something else has accelerated the joint."""
-
-LEAST_CHANGE = 1e-8
-"""[rad^2/s^4 or m^2/s^4] Of an acceleration in a period, squared: below, the arm stands still."""
-
-INERTIA_TIME = 1.0
-"""[s] In which 63 % of what was seen of an inertia is forgotten: an arm may take a load."""
-
-DISTURBANCE_RATE = 0.1
-"""[1/s] Share of the effort limit by which a disturbance changes, and may show as inertia."""
-
-SURE_SHARE = 0.1
-"""Of the inertia that a joint's motion shows, by which a next sample that agrees may differ."""
-
-SURE_SAMPLES = 10.0
-"""In a row, that must agree before the inertia is sure: a few agree by chance."""
-
 TRUST_TIME = 5.0
 """[s] In which an observer that has backed off trusts the plant again."""
 
@@ -103,7 +94,7 @@ def observe(memory: Struct, tick: Struct) -> None:
     for every K while rho < 9, and for K < 2 w / (rho - 5) at the least. The gain of each joint is
     therefore at most 2 w / (rho - 1), `observer_rate` by the share that the lacking inertia has
     of m, 1 / (M^-1)_ii, which the joint shows while the others are free. Lacking is what is
-    declared, or what the motion leaves possible of it (`_lacking_inertia`). Where the velocity is
+    declared, or what the motion leaves possible of it (`lacking_inertia`). Where the velocity is
     noisy, d is so by sigma_v / h, and r by at most sigma_v sqrt(K / h): `_quiet_gain`. Where an
     estimate oscillates all the same, its gain is halved at every swing, and comes back slowly.
 
@@ -111,7 +102,7 @@ def observe(memory: Struct, tick: Struct) -> None:
     to the gain kd by which the feedback answers the noise; through a lag it adds little within
     the band of the feedback, and a disturbance that lasts is cancelled all the same. Friction that
     turns is, at once, and so is what an inertia that is sure takes of the next acceleration
-    (`carry_disturbance`). One that yields goes back to the estimate at the last time the arm was
+    (`kernels.inertia`). One that yields goes back to the estimate at the last time the arm was
     held at rest, which is weight: friction and damping, seen in motion, would push an arm
     that has stopped. So would a push that has ended, which is why an estimate that has just
     changed is not weight, and why the brake takes no more of the weight than r shows. As far as a
@@ -131,16 +122,19 @@ def observe(memory: Struct, tick: Struct) -> None:
         clear(r)
         clear(at_rest)
         clear(memory.load)
+        clear(memory.weight)
         clear(memory.friction)
         memory.weight_share = 0.0
+        for i in range(v.shape[0]):
+            memory.adopted_inertia[i] -= fade * memory.adopted_inertia[i]
     mean_share = max(h / MEAN_TIME, 1.0 / (memory.ticks + 1.0))
     fastest, touch, swings = 0.0, 0.0, False
     for i in range(v.shape[0]):
-        excess = compensation[i] - r[i]
+        excess = compensation[i] - memory.cancelled_share[i] * r[i]
         _turn_friction(memory, tick, i)
         if memory.observing and gain > 0.0:
             unexplained = _unexplained(memory, v, h, i)
-            lacking = _lacking_inertia(memory, unexplained, v, h, i)
+            lacking = lacking_inertia(memory, unexplained, v, h, i)
             touch = max(touch, contact_share(memory, tick, unexplained, i))
         if memory.observing and gain > 0.0 and memory.contact == FREE:
             # What is not cancelled is no part of the loop.
@@ -148,6 +142,8 @@ def observe(memory: Struct, tick: Struct) -> None:
             independent = _independence(memory, h, i)
             quiet = _quiet_gain(memory, h, independent, i)
             share = min(trust[i] * min(stable, quiet) * h, 1.0)
+            if memory.time_saturated > WINDUP_TIME:
+                share = 0.0  # what the arm does without its feedback lasts no longer than that
             memory.stable_gain[i] = stable
             change, before = share * (unexplained - r[i]), r[i]
             a = (v[i] - memory.measured_v[i]) / h
@@ -156,18 +152,22 @@ def observe(memory: Struct, tick: Struct) -> None:
             r[i] = min(max(r[i] + change, -LARGEST_SHARE * limit[i]), LARGEST_SHARE * limit[i])
             if not (_has_turned(memory, i) and _has_friction(memory, i)):
                 excess -= independent * (1.0 - (quiet / gain) ** 2) * (r[i] - before)
-            if _is_sure(memory, i):
+            if has_agreed(memory, i):
                 change += memory.extra_inertia[i] * step
             _learn_friction(memory, change, i)
+            adopt_inertia(memory, a, h, i)
             if _back_off(memory, i, h, mean_share):
                 swings = True
         if memory.tracks and gain > 0.0:
             follow = min(1.0 / TAKE_OVER_TIME, memory.quiet_gain[i] / LATENESS)
-            compensation[i] = r[i] + (1.0 - min(h * follow, 1.0)) * excess
+            _open(memory, h, i)
+            cancelled = memory.cancelled_share[i] * r[i]
+            compensation[i] = cancelled + (1.0 - min(h * follow, 1.0)) * excess
         else:
-            weight = at_rest[i] + memory.weight[i]
+            weight = memory.weight[i]
             if memory.alarm != CALM:
                 weight = min(max(weight, min(r[i], 0.0)), max(r[i], 0.0))
+                fade = min(h / TAKE_OVER_TIME, 1.0)
             compensation[i] += fade * (weight - compensation[i])
         fastest = max(fastest, abs(v[i]))
     decide_contact(memory, tick, touch)
@@ -176,9 +176,26 @@ def observe(memory: Struct, tick: Struct) -> None:
         # What an inertia takes of a motion that begins is no weight.
         for i in range(v.shape[0]):
             at_rest[i] = compensation[i]
-            if _is_sure(memory, i):
+            if has_agreed(memory, i):
                 at_rest[i] += memory.extra_inertia[i] * memory.followed_acceleration[i]
         copy(tick.q, memory.rest_position)
+
+
+@part
+def _open(memory: Struct, h: float, i: int) -> None:
+    """Let joint i's estimate be cancelled, unless a fast one tells that it has the wrong sign.
+
+    An estimate that is slow, for an inertia that the joint may have, is late where the disturbance
+    turns, as damping does with the motion: what was cancelled would be twice as wrong as nothing.
+    A joint that shakes turns more often than the mean of the fast one does.
+    """
+    r, fast, mean = memory.disturbance[i], memory.residual[i], memory.residual_mean[i]
+    noise = np.sqrt(max(memory.velocity_noise[i], 0.0))
+    beyond = NOISE * RESIDUAL_GAIN * memory.shown_inertia[i] * noise
+    is_wrong = fast * r < 0.0 and mean * r < 0.0 and abs(fast) > beyond
+    wanted = 0.0 if is_wrong else 1.0
+    share = min(h / TAKE_OVER_TIME, 1.0)
+    memory.cancelled_share[i] += share * (wanted - memory.cancelled_share[i])
 
 
 @part
@@ -222,12 +239,16 @@ def _turn_friction(memory: Struct, tick: Struct, i: int) -> None:
         now = max(now, wanted) if wanted > 0.0 else min(now, wanted) if wanted < 0.0 else now
     turned = now - direction[i]
     direction[i] = now
+    faded = max(1.0 - tick.period / RESISTANCE_TIME, 0.0) * memory.resistance[i]
+    memory.resistance[i] = max(abs(memory.residual[i]), faded)
     if turned == 0.0:
         gain = 0.0 if _sticks(memory, i) else memory.stable_gain[i]
         slowest = min(memory.quiet_gain[i] + 1.0, (gain + 1.0) / TURN_LAGS)
         time[i] += tick.period * min(1.0 / TURN_TIME, slowest)
         return
     time[i] = 0.0
+    # Damping that was seen at speed is no friction, and is gone where the joint turns.
+    friction[i] = min(friction[i], memory.resistance[i])
     if _has_friction(memory, i):
         memory.disturbance[i] -= turned * friction[i]
     elif now * (now - turned) < 0.0:
@@ -286,73 +307,6 @@ def _back_off(memory: Struct, i: int, h: float, mean_share: float) -> bool:
 
 
 @part
-def _lacking_inertia(memory: Struct, unexplained: float, v: np.ndarray, h: float, i: int) -> float:
-    """Return the greatest inertia of joint i that the model may lack, as far as its motion shows.
-
-    An inertia J beyond the model leaves d = d_0 - J a unexplained. Changes from one period to the
-    next give J by least squares that forget (`INERTIA_TIME`). They count where the acceleration a
-    changes fast, since a disturbance d_0 that changes as fast would pass for an inertia; beyond
-    the noise of the velocity, which is in d and a alike and would pass for none that is lacking;
-    and as far as the law asked for it, since a push changes a and d_0 together. What they leave,
-    over a, is the deviation of J: inertia that couples the joints, friction or delay do not
-    average out. Samples that J foretells are counted: see `carry_disturbance`.
-
-    Returns:
-        J and its deviation; what is declared where that is less, but no less than J less half its
-        deviation. Above 0.
-    """
-    before, change = memory.velocity_change[i], v[i] - memory.measured_v[i]
-    asked = memory.acceleration[i] - memory.acceleration_before[i]
-    a_change, d_change = (change - before) / h, unexplained - memory.unexplained[i]
-    memory.acceleration_before[i] = memory.acceleration[i]
-    memory.unexplained[i] = unexplained
-    information, residual = memory.inertia_information, memory.inertia_residual
-    size, noise = a_change * a_change, max(memory.velocity_noise[i], 0.0) / (h * h)
-    least = FAST_CHANGE * (change * change + before * before) / (h * h) + NOISY_CHANGE * noise
-    information[i] = max(1.0 - h / INERTIA_TIME, 0.0) * information[i] + 1e-15  # never denormal
-    most = ASKED_CHANGE * asked * asked
-    if memory.ticks * h > NOISE_TIME and least + LEAST_CHANGE < size < most:
-        information[i] += size
-        error = d_change + memory.extra_inertia[i] * a_change
-        agrees = abs(error) < SURE_SHARE * memory.extra_inertia[i] * abs(a_change)
-        memory.agreeing_samples[i] = memory.agreeing_samples[i] + 1.0 if agrees else 0.0
-        memory.extra_inertia[i] -= error * a_change / information[i]
-        left = d_change + memory.extra_inertia[i] * a_change
-        residual[i] += (left * left - residual[i] * size) / information[i]
-    drift = DISTURBANCE_RATE * memory.effort_limit[i] * h
-    shown = memory.extra_inertia[i]
-    deviation = np.sqrt(residual[i] + 4.0 * drift * drift / information[i])
-    surely = max(shown - 0.5 * deviation, memory.uncertain_inertia[i])
-    return max(min(shown + deviation, surely), 1e-9)
-
-
-@part
-def carry_disturbance(memory: Struct, tick: Struct) -> None:
-    """Let the estimate hold what a known inertia takes of the acceleration that is to come.
-
-    An inertia J beyond the model leaves -J a unexplained. r follows that with its lag, so that a
-    part of it is -J a_f, a_f being the acceleration after the same lag. Where the inertia is sure,
-    that part becomes -J a_r: r changes by -J (a_r - a_f).
-    """
-    r, a = memory.disturbance, tick.acceleration_reference
-    followed = memory.followed_acceleration
-    if memory.tracks and memory.observing and memory.contact == FREE and memory.delay == 0:
-        for i in range(r.shape[0]):
-            if _is_sure(memory, i):
-                limit = LARGEST_SHARE * memory.effort_limit[i]
-                held = r[i] - memory.extra_inertia[i] * (a[i] - followed[i])
-                held = min(max(held, -limit), limit)
-                memory.compensation[i] += held - r[i]
-                r[i], followed[i] = held, a[i]
-
-
-@part
-def _is_sure(memory: Struct, i: int) -> bool:
-    """Return whether the inertia of joint i has foretold what its motion left unexplained."""
-    return bool(memory.observer_gain > 0.0 and memory.agreeing_samples[i] >= SURE_SAMPLES)
-
-
-@part
 def _unexplained(memory: Struct, v: np.ndarray, h: float, i: int) -> float:
     """Return the torque on joint i in the last period that the model does not explain, d_i."""
     M, v_before = memory.measured_M, memory.measured_v
@@ -368,11 +322,13 @@ def forget_motion(memory: Struct, tick: Struct) -> None:
     memory.observing = memory.ticks = 0
     memory.shown_inertia[:] = 0.0
     memory.disturbance_mean[:] = memory.disturbance_side[:] = 0.0
+    memory.resistance[:] = 0.0
     memory.friction[:] = memory.friction_direction[:] = memory.friction_time[:] = 0.0
     memory.residual[:] = memory.residual_mean[:] = memory.contact_friction[:] = 0.0
     memory.residual_spread[:] = memory.residual_error[:] = 0.0
-    memory.observer_trust[:] = 1.0
-    memory.extra_inertia[:] = memory.inertia_information[:] = memory.agreeing_samples[:] = 0.0
+    memory.observer_trust[:] = memory.cancelled_share[:] = 1.0
+    memory.extra_inertia[:] = memory.inertia_information[:] = 0.0
+    memory.agreeing_samples[:] = memory.other_samples[:] = memory.adopted_inertia[:] = 0.0
     memory.inertia_residual[:] = memory.unexplained[:] = 0.0
     memory.acceleration_before[:] = memory.followed_acceleration[:] = 0.0
     memory.position_count[:] = 1.0  # as coarse as can be, until it is seen to change

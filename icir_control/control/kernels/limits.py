@@ -12,7 +12,7 @@ LIMIT_STIFFNESS = 1000.0
 """[1/s^2] Of the repulsion at a position limit; it grows from nothing at the margin's edge."""
 
 LEAST_SHARE = 0.1
-"""Of its margin within which a joint is pushed back wherever it rested."""
+"""Of its margin that counts for how stiff the limit is where a joint has rested nearer to it."""
 
 STOPPING_TIME = 0.1
 """[s] Times its speed: the way that a moving joint has to stop in when the arm begins to yield."""
@@ -23,6 +23,9 @@ FULL_SPEED = 0.95
 MOVING_SPEED = 1.05
 """The same while the reference of its law moves."""
 
+FAST_SHARE, FASTEST_SHARE = 1.0, 1.15
+"""Of the velocity limits, between which a law that tracks speeds a joint up less and less."""
+
 SPEED_RATE = 2000.0
 """[1/s] At which its motion dies away for each such share that it is faster."""
 
@@ -31,6 +34,9 @@ DRAG_TIME = 0.003
 
 BRAKE_RATE = 30.0
 """[1/s] At which a braked joint loses speed while its torque is within the limits."""
+
+BRAKE_SHARE = 70.0
+"""[1/s] The same at most for a joint with the inertia of its model; more shakes late arms."""
 
 
 def begin_to_yield(memory: Struct, tick: Struct) -> None:
@@ -47,7 +53,8 @@ def keep_off_limits(memory: Struct, tick: Struct) -> None:
     Within the margin m of a limit, at a depth x: a spring k x^2 / m with the damping that is
     critical for its slope 2 k x / m, both ways, but never a pull towards the limit: it takes
     energy from the arm, and never adds to it. m is no wider than the joint has been off its limit
-    since the arm began to yield, nor than its reference is: what rests there is not pushed.
+    since the arm began to yield, nor than its reference is: what rests there is not pushed, also
+    beyond the limit.
     """
     margins, q, v, ddq = memory.yielding_margin, tick.q, tick.v, memory.acceleration
     lower, upper = memory.lower_position_limit, memory.upper_position_limit
@@ -59,14 +66,14 @@ def keep_off_limits(memory: Struct, tick: Struct) -> None:
         if tick.has_joint_reference:
             reference = tick.position_reference[i]
             margin = min(margin, min(reference - lower[i], upper[i] - reference))
-        margin = max(margin, LEAST_SHARE * widest)
         margins[i] = margin
         above = q[i] - (upper[i] - margin)
         below = (lower[i] + margin) - q[i]
+        stiff = max(margin, LEAST_SHARE * widest)
         if above > 0.0:
-            ddq[i] -= _repulsion(above, v[i], margin)
+            ddq[i] -= _repulsion(above, v[i], stiff)
         elif below > 0.0:
-            ddq[i] += _repulsion(below, -v[i], margin)
+            ddq[i] += _repulsion(below, -v[i], stiff)
 
 
 @part
@@ -88,6 +95,28 @@ def keep_off_speed_limits(memory: Struct, tick: Struct) -> None:
     if memory.drag > 1e-6:
         for i in range(v.shape[0]):
             ddq[i] -= memory.drag * v[i]
+
+
+@part
+def keep_near_speed_limits(memory: Struct, tick: Struct) -> None:
+    """Take from the acceleration, of a law that tracks, what would speed a fast joint up more.
+
+    A joint that is behind its path, as one that has stuck, would catch up at any speed. Beyond
+    `FAST_SHARE` of its limit it gets less than its law wants, and beyond `FASTEST_SHARE` no more
+    than the reference's own acceleration.
+    """
+    v, limit, ddq, a = (
+        tick.v,
+        memory.velocity_limit,
+        memory.acceleration,
+        tick.acceleration_reference,
+    )
+    for i in range(v.shape[0]):
+        speed = abs(v[i]) / limit[i]
+        more = ddq[i] - a[i] if tick.has_joint_reference else ddq[i]
+        if speed > FAST_SHARE and more * v[i] > 0.0:
+            kept = max((FASTEST_SHARE - speed) / (FASTEST_SHARE - FAST_SHARE), 0.0)
+            ddq[i] -= (1.0 - kept) * more
 
 
 @part
@@ -123,7 +152,7 @@ def watch(memory: Struct, tick: Struct) -> None:
 
 @part
 def brake(memory: Struct, tick: Struct, g: np.ndarray) -> None:
-    """Write tau_i = g_i - d m_i v_i before the limits, m_i the inertia that a joint shows.
+    """Write tau_i = g_i - d m_i v_i before the limits, m_i the inertia that a joint may have.
 
     Each joint's torque beyond its weight is against its motion, cut off or not: as long as the
     limits bear the weight, energy only decreases, whatever the speed, the load or the pushes were
@@ -132,7 +161,9 @@ def brake(memory: Struct, tick: Struct, g: np.ndarray) -> None:
     """
     v, m, wanted = tick.v, memory.shown_inertia, memory.torque_unsaturated
     for i in range(v.shape[0]):
-        wanted[i] = g[i] - memory.compensation[i] - BRAKE_RATE * m[i] * v[i]
+        damping = BRAKE_RATE * (m[i] + memory.uncertain_inertia[i])
+        damping = min(damping, BRAKE_SHARE * m[i])
+        wanted[i] = g[i] - memory.compensation[i] - damping * v[i]
     clear(memory.acceleration)
     copy(wanted, memory.torque_base)
 

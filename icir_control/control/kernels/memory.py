@@ -105,7 +105,12 @@ MEMORY_LAYOUT = Layout(
         'uncertain_inertia': (n,),
         'extra_inertia': (n,),
         'inertia_information': (n,),
+        # Samples in a row that it foretold, the direction of the first, and those in others.
         'agreeing_samples': (n,),
+        'inertia_direction': (n, n),
+        'other_samples': (n,),
+        # Of it, what is a part of the model by now.
+        'adopted_inertia': (n,),
         'inertia_residual': (n,),
         'unexplained': (n,),
         'acceleration_before': (n,),
@@ -116,9 +121,13 @@ MEMORY_LAYOUT = Layout(
         'disturbance': (n,),
         # Of that, friction: its size, direction, and time since that changed (1: all is learnt).
         'friction': (n,),
+        # The greatest torque that was unexplained lately, which fades.
+        'resistance': (n,),
         'friction_direction': (n,),
         'friction_time': (n,),
         'compensation': (n,),
+        # Of the disturbance, what is cancelled: none while its sign is wrong.
+        'cancelled_share': (n,),
         # What was learnt at rest: weight of a load and of a heavier arm, and what is left.
         'disturbance_at_rest': (n,),
         'rest_position': (n,),

@@ -115,6 +115,9 @@ def _add_friction(
 def update_terms(dynamics: np.ndarray, memory: Struct, tick: Struct) -> None:
     """Bring M, nle and the rest of the dynamics to the state of the tick, losses included."""
     terms(dynamics, tick.q, tick.v)
+    M = mass_matrix_of(dynamics)
+    for i in range(tick.q.shape[0]):
+        M[i, i] += memory.adopted_inertia[i]
     add_losses(dynamics, memory, tick, tick.v)
 
 

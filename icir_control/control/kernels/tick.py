@@ -5,9 +5,11 @@ from typing import Any
 import numpy as np
 
 from icir_control.compiled import JIT_DISABLED, part
-from icir_control.control.kernels.estimate import carry_disturbance, observe
+from icir_control.control.kernels.estimate import observe
+from icir_control.control.kernels.inertia import carry_disturbance
 from icir_control.control.kernels.limits import (
     brake,
+    keep_near_speed_limits,
     keep_off_limits,
     keep_off_speed_limits,
     limit_torque,
@@ -127,6 +129,8 @@ def actuate(dynamics: np.ndarray, memory: Struct, tick: Struct) -> None:
         if not memory.tracks:
             keep_off_limits(memory, tick)
             keep_off_speed_limits(memory, tick)
+        else:
+            keep_near_speed_limits(memory, tick)
         bias_change(memory, tick)
         remember_state(memory, tick)
         computed_torque(memory, tick)

@@ -8,6 +8,9 @@ from icir_control.control.kernels.structs import Struct
 USUAL_WEIGHT = np.array([1.0, 0.1, 0.1, 0.1, 0.1])
 """What a load has, as a measure: mass [kg], first moment [kg m]; and share of the arm's weight."""
 
+WEIGHT_REACH = 1.0
+"""[rad or m] From where it was learnt, within which a weight that no load explains acts."""
+
 SHOWN_WEIGHT = 0.01
 """Of the greatest singular value, below which a posture does not show a part of the weight."""
 
@@ -31,10 +34,18 @@ def find_weight(memory: Struct, there: Struct, g: np.ndarray) -> None:
     wrenches[3:, 1:] = np.cross(np.eye(3), gamma).T
     torques = np.column_stack([there.jacobian.T @ wrenches, -g]) * USUAL_WEIGHT
     found = np.linalg.lstsq(torques, memory.disturbance_at_rest, rcond=SHOWN_WEIGHT)[0]
-    memory.weight[:] = torques @ found
-    memory.disturbance_at_rest -= memory.weight
+    memory.disturbance_at_rest -= torques @ found
     found *= USUAL_WEIGHT
     memory.load[:], memory.weight_share = found[:4], found[4]
+
+
+def weight_at(memory: Struct, tick: Struct, g: np.ndarray) -> np.ndarray:
+    """Return what `turn_weight` writes."""
+    gamma = tick.pose[:3].T @ memory.gravity
+    wrench = np.concatenate([memory.load[0] * gamma, np.cross(memory.load[1:], gamma)])
+    near = np.maximum(1.0 - np.abs(tick.q - memory.rest_position) / WEIGHT_REACH, 0.0)
+    weight: np.ndarray = tick.jacobian.T @ wrench - memory.weight_share * g
+    return weight + near * memory.disturbance_at_rest
 
 
 def forget_weight(memory: Struct) -> None:
@@ -44,10 +55,13 @@ def forget_weight(memory: Struct) -> None:
 
 @part
 def turn_weight(memory: Struct, tick: Struct, g: np.ndarray) -> None:
-    """Write the weight that was learnt in the present posture, J^T (m gamma, m c x gamma) - s g.
+    """Bring the weight that was learnt to the present posture: J^T (m gamma, m c x gamma) - s g.
 
     In axes of the tool, where the first moment m c of the load about the tool is constant and
-    gamma is the acceleration of gravity; s is the share by which the arm is heavier.
+    gamma is the acceleration of gravity; s is the share by which the arm is heavier. What neither
+    explains fades as each joint leaves where it was learnt. So all of it has a potential: a
+    constant torque would drive a joint that turns without end, and so would one that is late.
+    What is compensated therefore changes at once.
     """
     J, pose, gamma, load = tick.jacobian, tick.pose, memory.gravity, memory.load
     along_x, along_y, along_z = 0.0, 0.0, 0.0
@@ -60,5 +74,8 @@ def turn_weight(memory: Struct, tick: Struct, g: np.ndarray) -> None:
         total = m * (J[0, i] * along_x + J[1, i] * along_y + J[2, i] * along_z)
         total += J[3, i] * (y * along_z - z * along_y)
         total += J[4, i] * (z * along_x - x * along_z)
-        total += J[5, i] * (x * along_y - y * along_x)
-        memory.weight[i] = total - memory.weight_share * g[i]
+        total += J[5, i] * (x * along_y - y * along_x) - memory.weight_share * g[i]
+        near = max(1.0 - abs(tick.q[i] - memory.rest_position[i]) / WEIGHT_REACH, 0.0)
+        total += near * memory.disturbance_at_rest[i]
+        memory.compensation[i] += total - memory.weight[i]
+        memory.weight[i] = total

@@ -1,0 +1,212 @@
+"""The inertia of each joint that the model lacks, and what it takes of the motion to come."""
+
+import numpy as np
+
+from icir_control.compiled import part
+from icir_control.control.kernels.contact import FREE
+from icir_control.control.kernels.plant import NOISE_TIME
+from icir_control.control.kernels.structs import Struct
+
+LARGEST_SHARE = 0.75
+"""Of the effort limit that an estimate of the disturbance may reach."""
+
+FAST_CHANGE = 0.02**2
+"""Of an acceleration in a period, squared, as a share of itself: from it on it shows inertia."""
+
+NOISY_CHANGE = 600.0
+"""The same by the variance of the velocity, over h^2: 100 times that of a second difference."""
+
+ASKED_CHANGE = 3.0**2
+"""The same by what the law asked for: beyond it something else has accelerated the joint."""
+
+LEAST_CHANGE = 1e-8
+"""[rad^2/s^4 or m^2/s^4] Of an acceleration in a period, squared: below, the arm stands still."""
+
+INERTIA_TIME = 1.0
+"""[s] In which 63 % of what was seen of an inertia is forgotten: an arm may take a load."""
+
+DISTURBANCE_RATE = 0.1
+"""[1/s] Share of the effort limit by which a disturbance changes, and may show as inertia."""
+
+SURE_SHARE = 0.1
+"""Of the inertia that a joint's motion shows, by which a next sample that agrees may differ."""
+
+SURE_SAMPLES = 10.0
+"""In a row, that must agree before the inertia is sure: a few agree by chance."""
+
+OTHER_DIRECTION = 0.5
+"""Least cos^2 of two directions of the acceleration, below which they differ."""
+
+OTHER_SAMPLES = 3.0
+"""In other directions, that show an inertia which does not couple the joints."""
+
+SAME_DIRECTION = 0.98
+"""The same from which on they are one."""
+
+ADOPTION_TIME = 0.02
+"""[s] In which 63 % of an inertia that is a rotor's becomes a part of the model."""
+
+ADOPTION_SHARE = 0.005
+"""Of the effort limit by which the torque that the estimate takes over grows in a period."""
+
+LOST_SHARE = 0.5
+"""Of it that must be gone before it is no part of the model any more."""
+
+POSSIBLE = 2.0
+"""Times what is declared that an inertia is at most that is fed forward."""
+
+POSSIBLE_SHARE = 100.0
+"""The same in times the joint's own, where nothing is declared."""
+
+
+@part
+def lacking_inertia(memory: Struct, unexplained: float, v: np.ndarray, h: float, i: int) -> float:
+    """Return the greatest inertia of joint i that the model may lack, as far as its motion shows.
+
+    An inertia J beyond the model leaves d = d_0 - J a unexplained. Changes from one period to the
+    next give J by least squares that forget (`INERTIA_TIME`). They count where the acceleration a
+    changes fast, since a disturbance d_0 that changes as fast would pass for an inertia; beyond
+    the noise of the velocity, which is in d and a alike and would pass for none that is lacking;
+    and as far as the law asked for it, since a push changes a and d_0 together. What they leave,
+    over a, is the deviation of J: inertia that couples the joints, friction or delay do not
+    average out. Samples that J foretells are counted: see `carry_disturbance`.
+
+    Args:
+        memory: Holds what was seen of J.
+        unexplained: d_i [N m or N].
+        v: (nv,) as measured now.
+        h: The period [s].
+        i: The joint.
+
+    Returns:
+        J and its deviation; what is declared where that is less, but no less than J less half its
+        deviation. Above 0.
+    """
+    before, change = memory.velocity_change[i], v[i] - memory.measured_v[i]
+    asked = memory.acceleration[i] - memory.acceleration_before[i]
+    a_change, d_change = (change - before) / h, unexplained - memory.unexplained[i]
+    memory.acceleration_before[i] = memory.acceleration[i]
+    memory.unexplained[i] = unexplained
+    information, residual = memory.inertia_information, memory.inertia_residual
+    size, noise = a_change * a_change, max(memory.velocity_noise[i], 0.0) / (h * h)
+    least = FAST_CHANGE * (change * change + before * before) / (h * h) + NOISY_CHANGE * noise
+    information[i] = max(1.0 - h / INERTIA_TIME, 0.0) * information[i] + 1e-15  # never denormal
+    most = ASKED_CHANGE * asked * asked
+    if memory.ticks * h > NOISE_TIME and least + LEAST_CHANGE < size < most:
+        information[i] += size
+        error = d_change + memory.extra_inertia[i] * a_change
+        total = memory.extra_inertia[i] + memory.adopted_inertia[i]
+        if abs(error) < SURE_SHARE * total * abs(a_change):
+            _count(memory, v, h, i)
+        else:
+            memory.agreeing_samples[i] = memory.other_samples[i] = 0.0
+        memory.extra_inertia[i] -= error * a_change / information[i]
+        left = d_change + memory.extra_inertia[i] * a_change
+        residual[i] += (left * left - residual[i] * size) / information[i]
+    drift = DISTURBANCE_RATE * memory.effort_limit[i] * h
+    shown = memory.extra_inertia[i]
+    possible = POSSIBLE * memory.uncertain_inertia[i]
+    possible = possible if possible > 0.0 else POSSIBLE_SHARE * memory.shown_inertia[i]
+    if shown + memory.adopted_inertia[i] > possible:
+        memory.agreeing_samples[i] = 0.0  # a joint that sticks moves as if it were heavy
+    deviation = np.sqrt(residual[i] + 4.0 * drift * drift / information[i])
+    surely = max(shown - 0.5 * deviation, memory.uncertain_inertia[i])
+    return max(min(shown + deviation, surely), 1e-9)
+
+
+@part
+def _count(memory: Struct, v: np.ndarray, h: float, i: int) -> None:
+    """Count a sample that agrees, and whether the acceleration changed in another direction.
+
+    The direction is that of the first sample of a row of them.
+    """
+    direction, before = memory.inertia_direction[i], memory.velocity_change
+    along, size = 0.0, 0.0
+    for k in range(v.shape[0]):
+        change = v[k] - memory.measured_v[k] - before[k]
+        along += direction[k] * change
+        size += change * change
+    if memory.agreeing_samples[i] == 0.0:
+        for k in range(v.shape[0]):
+            direction[k] = (v[k] - memory.measured_v[k] - before[k]) / np.sqrt(size)
+    elif along * along < OTHER_DIRECTION * size:
+        memory.other_samples[i] += 1.0
+    memory.agreeing_samples[i] += 1.0
+
+
+@part
+def adopt_inertia(memory: Struct, a: float, h: float, i: int) -> None:
+    """Make an inertia of joint i that does not couple it with others a part of the model.
+
+    That is a rotor's, on the diagonal of M: feed-forward, feedback and observer have it then. So
+    that the torque does not jump, the estimate r takes what J adds to it, and gives it back with
+    its own lag. What is gone of J, as it would be of a load, goes as soon.
+
+    Args:
+        memory: Holds what was seen of J.
+        a: Acceleration of the joint in the last period [rad/s^2 or m/s^2].
+        h: The period [s].
+        i: The joint.
+    """
+    adopted, extra = memory.adopted_inertia, memory.extra_inertia[i]
+    is_rotor = has_agreed(memory, i) and memory.other_samples[i] >= OTHER_SAMPLES
+    if not is_rotor and extra > -LOST_SHARE * adopted[i]:
+        return
+    step = max(min(h / ADOPTION_TIME, 1.0) * extra, -adopted[i])
+    most = ADOPTION_SHARE * memory.effort_limit[i] / (abs(memory.acceleration[i]) + 1e-12)
+    step = min(step, most)
+    if abs(extra) > SURE_SHARE * adopted[i]:
+        memory.friction_time[i] = 1.0  # what r gives back is no friction
+    adopted[i] += step
+    memory.extra_inertia[i] -= step
+    memory.disturbance[i] += step * memory.acceleration[i]
+    memory.disturbance_mean[i] += step * memory.acceleration[i]
+    memory.unexplained[i] += step * a
+    memory.residual[i] += step * a
+    memory.residual_mean[i] += step * a
+
+
+@part
+def carry_disturbance(memory: Struct, tick: Struct) -> None:
+    """Let the estimate hold what a known inertia takes of the acceleration that is to come.
+
+    An inertia J beyond the model leaves -J a unexplained. r follows that with its lag, so that a
+    part of it is -J a_f, a_f being the acceleration after the same lag. Where the inertia is sure,
+    that part becomes -J a_r: r changes by -J (a_r - a_f).
+    """
+    r, a = memory.disturbance, tick.acceleration_reference
+    followed, change = memory.followed_acceleration, np.empty_like(tick.q)
+    if memory.tracks and memory.observing and memory.contact == FREE and memory.delay == 0:
+        for i in range(r.shape[0]):
+            change[i] = a[i] - followed[i]
+        for i in range(r.shape[0]):
+            if _is_sure(memory, change, i):
+                limit = LARGEST_SHARE * memory.effort_limit[i]
+                held = r[i] - memory.extra_inertia[i] * change[i]
+                held = min(max(held, -limit), limit)
+                memory.compensation[i] += held - r[i]
+                r[i], followed[i] = held, a[i]
+
+
+@part
+def has_agreed(memory: Struct, i: int) -> bool:
+    """Return whether the inertia of joint i has foretold what its motion left unexplained."""
+    return bool(memory.observer_gain > 0.0 and memory.agreeing_samples[i] >= SURE_SAMPLES)
+
+
+@part
+def _is_sure(memory: Struct, change: np.ndarray, i: int) -> bool:
+    """Return whether the inertia of joint i holds where the acceleration changes by so much.
+
+    A rotor's does in every direction. That of a heavier link, or of a load, couples the joints: as
+    a number of one joint it is true of the direction alone in which it was found.
+    """
+    if not has_agreed(memory, i):
+        return False
+    if memory.other_samples[i] >= OTHER_SAMPLES:
+        return True
+    along, size = 0.0, 0.0
+    for k in range(change.shape[0]):
+        along += memory.inertia_direction[i, k] * change[k]
+        size += change[k] * change[k]
+    return bool(along * along >= SAME_DIRECTION * size)
