@@ -5,11 +5,9 @@ from collections import deque
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from icir_control.compiled import names_in
 from icir_control.control.clearance import Clearance, Repulsion
 from icir_control.control.config import ControllerConfig
 from icir_control.control.kernels.estimate import forget_motion
-from icir_control.control.kernels.inertia import SURE_SAMPLES
 from icir_control.control.kernels.limits import begin_to_yield
 from icir_control.control.kernels.memory import (
     ACTUATE,
@@ -27,7 +25,7 @@ from icir_control.control.kernels.memory import (
     as_pose,
 )
 from icir_control.control.kernels.plant import NOISE_TIME, SLOW
-from icir_control.control.kernels.weight import find_weight, forget_weight, weight_at
+from icir_control.control.kernels.weight import forget_weight
 from icir_control.control.law import Law, Plan, Start, guarded
 from icir_control.control.running_law import RunningLaw
 from icir_control.control.workspace import Workspace
@@ -290,7 +288,7 @@ class Engine:
             memory.rest_position[:] = self.q
             forget_weight(memory)
         elif memory.tracks and not tracks:
-            self._let_go()
+            self.workspace.keep_weight()
         if memory.tracks:
             begin_to_yield(memory, self.tick_record)
         memory.tracks, self._yields = tracks, not tracks
@@ -302,11 +300,8 @@ class Engine:
         self.workspace.forget_contact()
         self._segments = deque(plan.then)
         memory.settles = plan.halts and self._rests
-        named = names_in(type(law).acceleration)
-        memory.needs_twist = not self._law.is_compiled or 'twist_reference' in named
-        memory.needs_singular_value = (
-            not self._law.is_compiled or 'smallest_singular_value' in named
-        )
+        memory.needs_twist = self._law.needs('twist_reference')
+        memory.needs_singular_value = self._law.needs('smallest_singular_value')
         # The arm that leans on a pose need not be where its path begins.
         q, v = plan.joints or (start.q, start.v)
         tick = self.tick_record
@@ -324,19 +319,8 @@ class Engine:
     def begin_braking(self) -> None:
         """Let the arm go from its reference: it is braked from the next tick on."""
         if self.memory.tracks:
-            self._let_go()
+            self.workspace.keep_weight()
         self.memory.tracks = 0
-
-    def _let_go(self) -> None:
-        """Keep, of what a law that tracks cancels, the weight that was learnt at rest."""
-        memory = self.memory
-        # What an inertia took of the path's acceleration would push an arm without a path.
-        sure = memory.agreeing_samples >= SURE_SAMPLES
-        memory.compensation += sure * memory.extra_inertia * memory.followed_acceleration
-        there = self.workspace.copy()
-        there.sense(memory.rest_position, np.zeros(self.arm.nv))
-        find_weight(memory, there.tick, there.data.g)
-        memory.weight[:] = weight_at(memory, self.tick_record, self.workspace.data.g)
 
     def prepare(self, law: Law) -> None:
         """Compile a law, and what it may need of the rest, unless that is done."""

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from icir_control.compiled import JIT_DISABLED, machine_code
+from icir_control.compiled import JIT_DISABLED, machine_code, names_in
 from icir_control.control.config import ControllerConfig
 from icir_control.control.kernels.memory import TICK_LAYOUT
 from icir_control.control.kernels.structs import COUNT, Layout
@@ -52,6 +52,10 @@ class RunningLaw:
             self._in_python = lambda: acceleration(struct, self._tick)
         else:
             self._in_python = lambda: self.law.acceleration(self._tick)
+
+    def needs(self, name: str) -> bool:
+        """Return whether the law may read an attribute of the tick that takes time to find."""
+        return not self.is_compiled or name in names_in(type(self.law).acceleration)
 
     def answer(self) -> NDArray[np.float64]:
         """Return the acceleration (nv,) that a law in Python asks for at the state of the tick.

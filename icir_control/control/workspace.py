@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from icir_control.compiled import JIT_DISABLED, bound, machine_code
 from icir_control.control.kernels.contact import FREE
 from icir_control.control.kernels.follow import follow_pose_path, place_joint_path
+from icir_control.control.kernels.inertia import SURE_SAMPLES
 from icir_control.control.kernels.memory import (
     JOINT_PATH,
     MEMORY_LAYOUT,
@@ -26,6 +27,7 @@ from icir_control.control.kernels.plant import FRICTION_SOFTNESS
 from icir_control.control.kernels.rehearse import LONGEST_TIMES, LONGEST_WAIT, rehearse
 from icir_control.control.kernels.structs import argument
 from icir_control.control.kernels.tick import STAGES, run
+from icir_control.control.kernels.weight import find_weight, weight_at
 from icir_control.dynamics import Model, compute_all_terms
 from icir_control.dynamics.kernels import CheckedKernel
 from icir_control.dynamics.kernels.checked import LARGEST
@@ -225,6 +227,17 @@ class Workspace:
         """Bring dynamics and tool to a state q, v (nv,)."""
         self.take_state(0.0, q, v)
         self.run(SENSE)
+
+    def keep_weight(self) -> None:
+        """Keep, of what a law that tracks cancels, the weight that was learnt at rest."""
+        memory = self.memory
+        # What an inertia took of the path's acceleration would push an arm without a path.
+        sure = memory.agreeing_samples >= SURE_SAMPLES
+        memory.compensation += sure * memory.extra_inertia * memory.followed_acceleration
+        there = self.copy()
+        there.sense(memory.rest_position, np.zeros(self._model.nv))
+        find_weight(memory, there.tick, there.data.g)
+        memory.weight[:] = weight_at(memory, self.tick, self.data.g)
 
     def install_path(self, path: JointTrajectory | SE3Trajectory | None) -> None:
         """Take the path that the reference is to follow."""
