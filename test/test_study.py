@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from contextlib import suppress
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -25,6 +26,7 @@ from icir_control.app.study.report import quantiles, sensitivities, worst, write
 from icir_control.app.study.run import run_one
 from icir_control.errors import ConfigurationError
 
+PROGRAM = (sys.executable, '-P', '-c', 'from icir_control.app.main import main; main()')
 TEXT = """
 run:
   - hold
@@ -450,3 +452,42 @@ def test_overshoot_is_beyond_the_range_of_the_reference():
     assert exact['overshoot'] < 1e-6  # rad: the model is the plant
     loaded = run_one(study, 0, {'plant.payload_mass': 2.0})
     assert 1e-5 < loaded['overshoot'] <= loaded['joint_error']
+
+
+def test_the_study_that_ships_is_one_and_is_that_of_its_page():
+    root = Path(__file__).resolve().parents[1]
+    shipped = Study.read(root / 'examples' / 'load.yaml')
+    assert len(shipped.samples()) == 200
+    page = (root / 'docs' / 'studies.md').read_text()
+    text = (root / 'examples' / 'load.yaml').read_text().partition('\n')[2]
+    assert text in page
+
+
+def test_a_recording_is_of_one_run(tmp_path):
+    command = [*PROGRAM, 'study']
+    (tmp_path / 'study.yaml').write_text(TEXT)
+    done = subprocess.run(
+        [*command, str(tmp_path / 'study.yaml'), '--record', str(tmp_path / 'x.mcap')],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert '--record' in done.stderr
+    assert '--only' in done.stderr
+
+
+@pytest.mark.slow
+def test_ctrl_c_ends_a_study_without_a_word_of_its_workers(tmp_path):
+    (tmp_path / 'study.yaml').write_text(TEXT)
+    command = [*PROGRAM, 'study', 'study.yaml']
+    with subprocess.Popen(
+        command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        start_new_session=True,
+    ) as process:  # fmt: skip
+        journal = tmp_path / 'results' / 'study.jsonl'
+        while not (journal.exists() and journal.read_text().count('\n') > 1):
+            assert process.poll() is None
+            time.sleep(0.05)
+        os.killpg(process.pid, signal.SIGINT)  # as a terminal sends it, to all of them
+        _, said = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert 'Traceback' not in said, said

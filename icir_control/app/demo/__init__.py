@@ -50,6 +50,9 @@ def run_demo(robot: RobotFiles, output: Path, report: Path | None, amount: Amoun
     console = Console()
     with writing(output):  # now, so that it does not fail after the run
         output.mkdir(parents=True, exist_ok=True)
+    if report is not None:
+        with writing(report):
+            report.parent.mkdir(parents=True, exist_ok=True)
     recording = output / 'run.mcap'
     with console.status('trying each mode (compiles the first time)'), _interruptible():
         if robot == RobotFiles.of():

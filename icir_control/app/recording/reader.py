@@ -91,13 +91,13 @@ class Recording:
         arrivals: (n,) wall time at which each of them arrived [ns].
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: str | Path) -> None:
         """Read a file.
 
         Raises:
             RecordingError: It cannot be read, is no MCAP file, is cut off, or has no states.
         """
-        self.path = path
+        self.path = path = Path(path)
         self.messages = _messages_in(path)
         if STATES not in self.messages:
             raise RecordingError(path, f'has no {STATES}')

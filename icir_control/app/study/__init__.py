@@ -43,6 +43,8 @@ def study_file(
 
     console = Console()
     study = Study.read(file)
+    if record is not None and only is None:
+        raise ConfigurationError(f'--record {record} is of one run: give its number by --only')
     if only is not None:
         samples = study.samples()
         if only >= len(samples):

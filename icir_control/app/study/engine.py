@@ -12,6 +12,7 @@ is killed leaves the journal, from which the next one goes on.
 import json
 import logging
 import os
+import signal
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -23,6 +24,7 @@ from typing import Any, Self
 from uuid import uuid4
 
 import pyarrow as pa
+from distributed import WorkerPlugin
 from pyarrow import parquet
 
 from icir_control.app.environment import writing
@@ -170,7 +172,20 @@ def cluster(workers: int | None, scheduler: str) -> Iterator[Any]:
             ) as local,
             Client(local) as client,
         ):
+            client.register_plugin(_IgnoringCtrlC())
             yield client
+
+
+class _IgnoringCtrlC(WorkerPlugin):
+    """Has workers of this machine ignore Ctrl-C at the terminal, which ends them by their parent.
+
+    Each of them would print where it was.
+    """
+
+    def setup(self, worker: object) -> None:
+        """Run in the main thread of a worker."""
+        del worker
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 class StudyTable:
