@@ -42,7 +42,7 @@ from icir_control.control import Controller, ControllerConfig
 from icir_control.dynamics import KinematicTree, load_urdf
 from icir_control.errors import ConfigurationError
 from icir_control.nodes.bridge.config import BridgeConfig
-from icir_control.nodes.controller.interface import INTERFACE, TOLD
+from icir_control.nodes.controller.interface import DERIVED, INTERFACE
 from icir_control.nodes.controller.requests import waypoints_of
 from icir_control.nodes.robot import ROBOT, RobotParameters
 from icir_control.nodes.transport.messages import NANOSECONDS
@@ -50,7 +50,7 @@ from icir_control.nodes.transport.outcome import JOINTS, TRAJECTORY, Outcome
 from icir_control.parameter import replaced
 from icir_control.spatial import SE3
 
-_NOT_GIVEN = {*ROBOT, *INTERFACE, *TOLD}
+_NOT_GIVEN = {*ROBOT, *INTERFACE, *DERIVED}
 _OF_ROS = ('use_sim_time', 'start_type_description_service')
 _TRAJECTORIES = f'{CONTROLLER}/joint_trajectory'
 

@@ -61,8 +61,8 @@ class Interface:
 
 
 @dataclass(frozen=True)
-class Told:
-    """Parameters that the controller is not given: it tells them, such as to the keyboard."""
+class Derived:
+    """Parameters that follow from the others: the controller declares them for the keyboard."""
 
     pose_modes: tuple[str, ...] = parameter((), '', 'modes that take target poses', running=False)
     translating_joints: tuple[str, ...] = parameter(
@@ -70,7 +70,7 @@ class Told:
     )
 
 
-INTERFACE, TOLD = parameters_of(Interface), parameters_of(Told)
+INTERFACE, DERIVED = parameters_of(Interface), parameters_of(Derived)
 
 
 def declare_interface(parameters: Parameters, robot: LoadedRobot) -> Interface:

@@ -13,12 +13,12 @@ from icir_control.control import Controller, ControllerConfig
 from icir_control.control.precompile import Helper
 from icir_control.dynamics import Model
 from icir_control.nodes.controller.interface import (
+    DERIVED,
     INTERFACE,
-    TOLD,
+    Derived,
     EffortArrayPublisher,
     RobotClock,
     SafeStart,
-    Told,
     declare_interface,
 )
 from icir_control.nodes.controller.motion_status import MotionStatus
@@ -248,9 +248,9 @@ def declare_config(parameters: Parameters, robot: LoadedRobot) -> ControllerConf
     own = {name: value for name, value in robot.parameters.items() if name not in INTERFACE}
     config = with_targets(ControllerConfig.from_parameters(own, model, robot.shapes), robot)
     parameters.declare(config.parameters, config.value, model.nv)
-    told = Told(
+    derived = Derived(
         pose_modes=tuple(one.name for one in config.modes.values() if 'pose' in one.law.accepts),
         translating_joints=tuple(compress(model.joint_names, config.arm.translates)),
     )
-    parameters.declare(TOLD, partial(getattr, told), model.nv)
+    parameters.declare(DERIVED, partial(getattr, derived), model.nv)
     return config
