@@ -102,7 +102,8 @@ def observe(memory: Struct, tick: Struct) -> None:
     to the gain kd by which the feedback answers the noise; through a lag it adds little within
     the band of the feedback, and a disturbance that lasts is cancelled all the same. Friction that
     turns is, at once, and so is what an inertia that is sure takes of the next acceleration
-    (`kernels.inertia`). One that yields goes back to the estimate at the last time the arm was
+    (`kernels.inertia`); an estimate of the wrong sign is not (`_open`), and it waits while the
+    torque is saturated. One that yields goes back to the estimate at the last time the arm was
     held at rest, which is weight: friction and damping, seen in motion, would push an arm
     that has stopped. So would a push that has ended, which is why an estimate that has just
     changed is not weight, and why the brake takes no more of the weight than r shows. As far as a
@@ -164,7 +165,7 @@ def observe(memory: Struct, tick: Struct) -> None:
             cancelled = memory.cancelled_share[i] * r[i]
             compensation[i] = cancelled + (1.0 - min(h * follow, 1.0)) * excess
         else:
-            weight = memory.weight[i]
+            weight, memory.cancelled_share[i] = memory.weight[i], 1.0
             if memory.alarm != CALM:
                 weight = min(max(weight, min(r[i], 0.0)), max(r[i], 0.0))
                 fade = min(h / TAKE_OVER_TIME, 1.0)
