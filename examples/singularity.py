@@ -32,7 +32,7 @@ for q in log.q[::10]:
 
 figure, axes = plt.subplots(layout='constrained')
 axes.plot(log.time[::10], smallest)
-axes.axhline(0.02, color='black', linestyle=':', label='from here on the path is left a little')
+axes.axhline(0.02, color='black', linestyle=':', label='damping of the inverse begins below')
 axes.set(xlabel='time [s]', ylabel='smallest singular value of J', title='upright, home, down')
 axes.legend()
 figure.savefig(picture)
