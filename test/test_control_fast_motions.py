@@ -44,10 +44,11 @@ def test_what_one_motion_has_shown_of_a_heavier_arm_does_no_harm_in_the_next(mas
 
 
 @pytest.mark.slow
-def test_rotors_that_a_motion_has_shown_are_known_in_the_next_one_whatever_its_direction():
+@pytest.mark.parametrize('rotor', [0.05, 0.2])
+def test_rotors_that_a_motion_has_shown_are_known_in_the_next_one_whatever_its_direction(rotor):
     modes = ('home', 'down', 'ready', 'home', 'down')
-    errors = errors_in_turn({'rotor_inertia': 0.05}, modes)
-    without = errors_in_turn({'rotor_inertia': 0.05}, modes, observer__gain=0.0)
+    errors = errors_in_turn({'rotor_inertia': rotor}, modes)
+    without = errors_in_turn({'rotor_inertia': rotor}, modes, observer__gain=0.0)
     assert errors[0] < without[0]
     assert (errors[1:] < 0.05 * without[1:]).all(), errors / without
 
@@ -173,3 +174,20 @@ def test_a_state_that_is_none_is_refused_and_the_next_one_is_answered(mode, wron
     assert np.isfinite(loop.controller.torque).all()
     assert np.abs(loop.q - HOME).max() < 1e-3
     assert not loop.controller.take_events()
+
+
+@pytest.mark.parametrize('rotor', [0.005, pytest.param(0.05, marks=pytest.mark.slow)])
+@pytest.mark.parametrize('moves', [False, True])
+def test_an_arm_whose_rotors_are_gone_comes_to_rest(rotor, moves):
+    """What was a part of the model is none any more once the watchdog has to stop the arm."""
+    loop = ClosedLoop(start=HOME, plant=Plant(rotor_inertia=rotor), clearance=0.0)
+    loop.go('ready', 2.5)
+    loop.go('home', 2.5)
+    if moves:
+        loop.go('ready', 1.0)
+    loop.world.model.dof_armature[:] = 0.0
+    loop.run(3000)
+    assert np.abs(loop.log['velocity'] / MODEL.velocity_limit)[-1000:].max() < 1e-3
+    loop.go('home', 2.5)
+    assert loop.controller.mode == 'home'
+    assert np.abs(loop.q - HOME).max() < 1e-3

@@ -10,6 +10,7 @@ from icir_control.compiled import reporting
 from icir_control.control.config import ControllerConfig, Mode
 from icir_control.control.engine import Engine
 from icir_control.control.kernels.contact import FREE
+from icir_control.control.kernels.inertia import forget_inertia
 from icir_control.control.kernels.memory import TOO_FAST, TOO_LONG
 from icir_control.control.law import Plan
 from icir_control.control.laws.joint import Hold
@@ -227,6 +228,7 @@ class Controller(Switching):
             self._mode, self._braking = self._stopped, True
             self._braking_until = time + BRAKING_TIME
             engine.begin_braking()
+            forget_inertia(engine.memory)  # feedback with one that is gone shakes the arm
         elif engine.is_slower_than(self._held_share(time)):
             self._braking, self._held_from = False, time
             engine.clear_alarm()

@@ -16,6 +16,7 @@ from icir_control.control.kernels.contact import (
 from icir_control.control.kernels.inertia import (
     LARGEST_SHARE,
     adopt_inertia,
+    forget_inertia,
     has_agreed,
     lacking_inertia,
 )
@@ -29,6 +30,9 @@ FADE_TIME = 0.1
 
 TAKE_OVER_TIME = 0.02
 """[s] The same where a law begins to cancel what was only observed."""
+
+OPEN_TIME = 0.1
+"""[s] The same where an estimate has the wrong sign: a joint with a rotor swings for longer."""
 
 REST_SPEED = 0.002
 """[rad/s or m/s] Of every joint, below which friction and damping do not count."""
@@ -195,7 +199,7 @@ def _open(memory: Struct, h: float, i: int) -> None:
     beyond = NOISE * RESIDUAL_GAIN * memory.shown_inertia[i] * noise
     is_wrong = fast * r < 0.0 and mean * r < 0.0 and abs(fast) > beyond
     wanted = 0.0 if is_wrong else 1.0
-    share = min(h / TAKE_OVER_TIME, 1.0)
+    share = min(h / OPEN_TIME, 1.0)
     memory.cancelled_share[i] += share * (wanted - memory.cancelled_share[i])
 
 
@@ -328,9 +332,8 @@ def forget_motion(memory: Struct, tick: Struct) -> None:
     memory.residual[:] = memory.residual_mean[:] = memory.contact_friction[:] = 0.0
     memory.residual_spread[:] = memory.residual_error[:] = 0.0
     memory.observer_trust[:] = memory.cancelled_share[:] = 1.0
-    memory.extra_inertia[:] = memory.inertia_information[:] = 0.0
-    memory.agreeing_samples[:] = memory.other_samples[:] = memory.adopted_inertia[:] = 0.0
-    memory.inertia_residual[:] = memory.unexplained[:] = 0.0
+    forget_inertia(memory)
+    memory.unexplained[:] = 0.0
     memory.acceleration_before[:] = memory.followed_acceleration[:] = 0.0
     memory.position_count[:] = 1.0  # as coarse as can be, until it is seen to change
     memory.velocity_noise[:] = memory.independent_noise[:] = memory.bias_change[:] = 0.0

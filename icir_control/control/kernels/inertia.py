@@ -52,7 +52,7 @@ ADOPTION_SHARE = 0.005
 LOST_SHARE = 0.5
 """Of it that must be gone before it is no part of the model any more."""
 
-POSSIBLE = 2.0
+POSSIBLE = 5.0
 """Times what is declared that an inertia is at most that is fed forward."""
 
 POSSIBLE_SHARE = 100.0
@@ -164,6 +164,12 @@ def adopt_inertia(memory: Struct, a: float, h: float, i: int) -> None:
     memory.unexplained[i] += step * a
     memory.residual[i] += step * a
     memory.residual_mean[i] += step * a
+
+
+def forget_inertia(memory: Struct) -> None:
+    """Leave the inertia of the model alone, until motion has shown another one again."""
+    memory.extra_inertia[:] = memory.inertia_information[:] = memory.inertia_residual[:] = 0.0
+    memory.agreeing_samples[:] = memory.other_samples[:] = memory.adopted_inertia[:] = 0.0
 
 
 @part
