@@ -186,8 +186,21 @@ def test_an_arm_whose_rotors_are_gone_comes_to_rest(rotor, moves):
     if moves:
         loop.go('ready', 1.0)
     loop.world.model.dof_armature[:] = 0.0
-    loop.run(3000)
+    loop.run(4000)
     assert np.abs(loop.log['velocity'] / MODEL.velocity_limit)[-1000:].max() < 1e-3
     loop.go('home', 2.5)
     assert loop.controller.mode == 'home'
     assert np.abs(loop.q - HOME).max() < 1e-3
+
+
+def test_an_arm_that_is_thrown_to_a_hundred_times_its_limits_is_stopped():
+    """243 N at the tool for 0.8 s; a brake of twice the damping made the plant diverge."""
+    for phase in (0.577, 0.581, 0.61):
+        loop = ClosedLoop(start=HOME)
+        loop.go('hold', 0.3)
+        loop.go('home', phase)
+        loop.world.push(loop.tool, [-109.1, -189.5, 108.0, 0.0, 0.0, 0.0])
+        loop.run(777)
+        loop.world.clear_push(loop.tool)
+        loop.run(3000)
+        assert np.abs(loop.v / MODEL.velocity_limit).max() < 0.05

@@ -35,9 +35,6 @@ DRAG_TIME = 0.003
 BRAKE_RATE = 30.0
 """[1/s] At which a braked joint loses speed while its torque is within the limits."""
 
-BRAKE_SHARE = 70.0
-"""[1/s] The same at most for a joint with the inertia of its model; more shakes late arms."""
-
 
 def begin_to_yield(memory: Struct, tick: Struct) -> None:
     """Let joints that rest within the margins of their position limits rest there."""
@@ -152,7 +149,7 @@ def watch(memory: Struct, tick: Struct) -> None:
 
 @part
 def brake(memory: Struct, tick: Struct, g: np.ndarray) -> None:
-    """Write tau_i = g_i - d m_i v_i before the limits, m_i the inertia that a joint may have.
+    """Write tau_i = g_i - d m_i v_i before the limits, m_i the inertia that a joint shows.
 
     Each joint's torque beyond its weight is against its motion, cut off or not: as long as the
     limits bear the weight, energy only decreases, whatever the speed, the load or the pushes were
@@ -161,9 +158,7 @@ def brake(memory: Struct, tick: Struct, g: np.ndarray) -> None:
     """
     v, m, wanted = tick.v, memory.shown_inertia, memory.torque_unsaturated
     for i in range(v.shape[0]):
-        damping = BRAKE_RATE * (m[i] + memory.uncertain_inertia[i])
-        damping = min(damping, BRAKE_SHARE * m[i])
-        wanted[i] = g[i] - memory.compensation[i] - damping * v[i]
+        wanted[i] = g[i] - memory.compensation[i] - BRAKE_RATE * m[i] * v[i]
     clear(memory.acceleration)
     copy(wanted, memory.torque_base)
 
