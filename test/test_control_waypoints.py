@@ -270,8 +270,8 @@ def test_no_malformed_one_gets_through(loop, data):
         assert (np.diff(times) > 0.0).all()
 
 
-def test_a_plan_for_many_points_is_made_between_two_states(at_home):
-    """A dense system of equations took 0.5 s for 1000 points, in which no state was answered."""
+def test_a_plan_for_as_many_points_as_there_may_be_is_followed_to_its_end(at_home):
+    """1000 points without velocities, whose spline is one system of equations."""
     count = 1000
     times = 0.01 * np.arange(1, count + 1)
     way = 0.5 - 0.5 * np.cos(np.pi * times / times[-1])

@@ -34,14 +34,11 @@ SURE_SHARE = 0.1
 SURE_SAMPLES = 10.0
 """In a row, that must agree before the inertia is sure: a few agree by chance."""
 
-OTHER_DIRECTION = 0.5
-"""Least cos^2 of two directions of the acceleration, below which they differ."""
+OTHER_DIRECTION, SAME_DIRECTION = 0.5, 0.98
+"""cos^2 of two directions of the acceleration, below which they differ; from which they agree."""
 
 OTHER_SAMPLES = 3.0
 """In other directions, that show an inertia which does not couple the joints."""
-
-SAME_DIRECTION = 0.98
-"""The same from which on they are one."""
 
 ADOPTION_TIME = 0.02
 """[s] In which 63 % of an inertia that is a rotor's becomes a part of the model."""
