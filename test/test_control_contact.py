@@ -175,6 +175,18 @@ def test_a_path_of_the_joints_waits_and_comes_back_to_itself():
     np.testing.assert_allclose(rest['position'][-1], target, atol=1e-9)
 
 
+def test_a_motion_lasts_until_the_joints_are_back_on_their_path():
+    """A push near its end keeps them off it for longer than the path's own time."""
+    loop = ClosedLoop(start=HOME)
+    loop.go('ready', 1.5)
+    loop.run(250, lambda: loop.world.push(loop.tool, [0.0, 60.0, 0.0, 0.0, 0.0, 0.0]))
+    loop.world.clear_push(loop.tool)
+    while loop.controller.motion_left > 0.0:
+        loop.run(10)
+    target = np.radians([45.0, 45.0, 90.0, 30.0, 50.0, 0.0])
+    np.testing.assert_allclose(loop.controller.position_reference, target, atol=1e-4)
+
+
 @pytest.mark.parametrize('name', ['heavier', 'friction', 'payload_at_10_cm', 'noise', 'encoders'])
 def test_a_wrong_model_is_no_contact(name):
     loop = ClosedLoop(plant=Plant(**DEVIATIONS[name]))

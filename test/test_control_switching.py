@@ -132,6 +132,9 @@ def test_unknown_mode_and_early_select_are_refused(loop):
     fresh = type(loop.controller)(loop.model, loop.controller.config)
     with pytest.raises(RefusedError, match='no state'):
         fresh.select('home')
+    with pytest.raises(RefusedError, match='restart first') as caught:
+        fresh.tick(0.0, HOME, np.zeros(6))
+    assert caught.value.reason == 'no_state'
 
 
 def test_target_joints(loop):

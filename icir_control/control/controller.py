@@ -161,7 +161,10 @@ class Controller(Switching):
         Raises:
             InvalidValueError: A state that is no two vectors of nv finite numbers; it counts as
                 lost.
+            RefusedError: There was no `restart` yet.
         """
+        if not self._started:
+            raise RefusedError('there is nothing to go on from; restart first', reason='no_state')
         engine = self._engine
         engine.measure(time, q, v)
         if engine.has_new_period and engine.is_period_sure:

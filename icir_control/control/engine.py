@@ -261,12 +261,12 @@ class Engine:
 
     @property
     def motion_left(self) -> float:
-        """How much of the path's own time is left to the reference [s]."""
-        memory = self.memory
-        if memory.path == NO_PATH:
+        """How much time is left until the reference is at the end of its path [s]."""
+        if self.memory.path == NO_PATH:
             return 0.0
-        left = float(memory.duration - memory.path_time_now)
-        return max(left + sum(segment.duration for segment in self._segments), 0.0)
+        left = float(self.memory.duration - self.memory.path_time_now)
+        left += sum(segment.duration for segment in self._segments)
+        return max(left, self.workspace.time_off_path)
 
     # --- What it runs ---------------------------------------------------------------------
 

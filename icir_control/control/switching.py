@@ -162,7 +162,10 @@ class Switching(Readout):
 
     @property
     def motion_left(self) -> float:
-        """How much of its own time is left of the motion that runs [s]; 0 where none does."""
+        """How much of its own time the motion that runs has left [s]; 0 where none does.
+
+        A motion of the joints that a contact kept off its path also needs the time to return.
+        """
         return self._engine.motion_left
 
     def set_measured_wrench(self, wrench: Force) -> None:

@@ -1,5 +1,6 @@
 """The workspace: memory of the compiled function, and its call."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
@@ -9,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from icir_control.compiled import JIT_DISABLED, bound, machine_code
-from icir_control.control.kernels.contact import FREE
+from icir_control.control.kernels.contact import FREE, ON_PATH, RETURN_RATE
 from icir_control.control.kernels.follow import follow_pose_path, place_joint_path
 from icir_control.control.kernels.inertia import SURE_SAMPLES
 from icir_control.control.kernels.memory import (
@@ -267,6 +268,12 @@ class Workspace:
         memory.contact, memory.contact_changed, memory.rate_limit = FREE, 0, np.inf
         memory.off_joint_path[:] = memory.off_path_rate[:] = 0.0
         memory.residual_mean[:] = memory.residual
+
+    @property
+    def time_off_path(self) -> float:
+        """After how much time a path of the joints has again what a contact kept off it [s]."""
+        off = float(np.abs(self.memory.off_joint_path).max(initial=0.0))
+        return math.log(off / ON_PATH) / RETURN_RATE if off > ON_PATH else 0.0
 
     def install_following(self, following: Following) -> None:
         """Take how the joints follow a pose path."""

@@ -59,6 +59,9 @@ OVER_SHARE, OVER_TIME = 0.3, 0.3
 RETURN_RATE = 10.0
 """[1/s] At which the reference comes back to a path of the joints from where the arm touched."""
 
+ON_PATH = 1e-4
+"""[rad or m] Off its path, below which the reference counts as on it again."""
+
 LARGEST_GIVE = 0.03
 """[rad or m] By which what pushes a waiting arm may shift its reference."""
 
