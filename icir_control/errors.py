@@ -51,7 +51,8 @@ class RefusedError(IcirError):
     Attributes:
         reason: Why, in one word: `unknown_mode`, `no_state`, `no_target`, `position_limit`,
             `singularity`, `out_of_reach`, `law_failed`, `invalid_joints`, `invalid_trajectory`,
-            `old_trajectory`, `velocity_limit`, `effort_limit`, `clearance`, or `refused`.
+            `old_trajectory`, `velocity_limit`, `effort_limit`, `clearance`, `braking`, `gains`,
+            or `refused`.
         joint: The joint that is the cause; empty where it is none.
         value: What was found: a position [rad or m], a singular value, a distance [m, rad].
         lower: Least valid value.

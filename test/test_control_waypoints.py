@@ -206,6 +206,9 @@ FAR = np.array([[0.0, 3.0, 0.0, 0.0, 0.0, 0.0]])
         (lambda t: Waypoints(('joint_1',) * 2, [1.0], [[0.0] * 2]), 'invalid_joints', 'once'),
         (lambda t: Waypoints((), [1.0], [[]]), 'invalid_joints', 'joint_6'),
         (lambda t: Waypoints(JOINTS, [], np.empty((0, 6))), 'invalid_trajectory', '0 points'),
+        (lambda t: Waypoints(JOINTS, 2.0, [HOME]), 'invalid_trajectory', r'shape \(\)'),
+        (lambda t: Waypoints(JOINTS, [1.0], [HOME, 0.0]), 'invalid_trajectory', 'no array'),
+        (lambda t: Waypoints(JOINTS, ['soon'], [HOME]), 'invalid_trajectory', 'times are no'),
         (
             lambda t: Waypoints(JOINTS, 0.01 * np.arange(1, 5001), np.tile(HOME, (5000, 1))),
             'invalid_trajectory',

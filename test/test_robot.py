@@ -100,6 +100,9 @@ def test_verbs_return_when_the_arm_has_arrived():
         (lambda robot: robot.move_to([np.nan] * 3), InvalidValueError, '3 finite numbers'),
         (lambda robot: robot.push([1.0]), InvalidValueError, '3 finite numbers'),
         (lambda robot: robot.push([1.0, 0, 0], link='foot'), UnknownNameError, 'foot'),
+        (lambda robot: robot.push([1.0, 0, 0], seconds=-1), InvalidValueError, '0 or more'),
+        (lambda robot: robot.run(np.nan), InvalidValueError, 'seconds .*0 or more'),
+        (lambda robot: robot.run(-1.0), InvalidValueError, 'seconds .*0 or more'),
         (lambda robot: robot.law(3), InvalidValueError, 'subclass of icir_control.control.Law'),
         (lambda robot: robot.step(-1), InvalidValueError, 'control periods'),
         (lambda robot: robot.fly(), AttributeError, 'nor a mode of this name'),
@@ -327,6 +330,13 @@ def test_callbacks_are_called_while_a_verb_lets_time_pass(robot):
         robot.ready()
     assert robot.time > start + 0.5  # it was held at the end
     assert np.abs(robot.v).max() < 1e-3
+
+
+def test_callbacks_come_as_often_where_the_control_period_is_longer():
+    robot, times = Robot.simulate(timestep=5e-3), []
+    robot.callbacks.append(lambda robot: times.append(robot.time))
+    robot.run(1.0)
+    assert np.diff(times).max() < 0.0515
 
 
 def test_a_long_motion_shows_a_bar_where_it_is_seen_or_asked_for(robot, capfd, monkeypatch):

@@ -175,6 +175,9 @@ with Robot.connect(timeout=60.0) as robot:
     with robot.impedance(stiffness=[500.0] * 3 + [20.0] * 3):
         begin = robot.time
         robot.push([5.0, 0.0, 0.0], seconds=3.0)
+    bridge = robot.session._bridge  # what others push holds for as long as before
+    hold = robot.session._answer(bridge.parameters, ['external_wrench_hold'])
+    assert hold == {'external_wrench_hold': 0.1}, hold
     # Not where it is by now: it goes back once the push has ended.
     moved = (robot.log.tool_position - start)[np.searchsorted(robot.log.time, begin) :]
     np.testing.assert_allclose(moved[moved[:, 0].argmax()], [0.01, 0, 0], atol=5e-4)

@@ -65,7 +65,13 @@ class Waypoints:
         """
         for name in ('times', 'positions', 'velocities', 'accelerations'):
             if getattr(self, name) is not None:
-                object.__setattr__(self, name, np.asarray(getattr(self, name), dtype=float))
+                try:
+                    array = np.asarray(getattr(self, name), dtype=float)
+                except (TypeError, ValueError):
+                    raise _invalid(f'{name} are no array of numbers') from None
+                object.__setattr__(self, name, array)
+        if self.times.ndim != 1:
+            raise _invalid(f'times have shape {self.times.shape}; expected one for each point')
         if not 0 < len(self.times) <= MOST_POINTS:
             raise _invalid(f'it has {len(self.times)} points; expected 1 to {MOST_POINTS}')
         times = self.times

@@ -14,12 +14,9 @@ from icir_control.errors import InvalidValueError
 from icir_control.nodes.bridge.self_check import check_model
 from icir_control.parameter import checked
 from icir_control.robot.log import Log
-from icir_control.robot.session import MotionError
+from icir_control.robot.session import LOOK, MotionError
 from icir_control.simulation import World
 from icir_control.spatial import SE3
-
-_CHUNK = 50
-"""Steps between two looks at what has become of a motion."""
 
 _log = logging.getLogger(__name__)
 
@@ -48,6 +45,7 @@ class InProcess:
             loop.controller.warm_up()
             _WARM.add(laws)
         self.loop = loop
+        self._chunk = max(loop.steps(LOOK), 1)
         self.look: Callable[[float | None], object] = lambda _: None
         self.arm = loop.controller.config.arm
         self.modes = loop.controller.mode_names
@@ -127,7 +125,7 @@ class InProcess:
                 raise MotionError(
                     self._words, f'it takes longer than {timeout:g} s; {self._last_event}'
                 )
-            self.step(min(max(loop.steps(left), 1), _CHUNK))
+            self.step(min(max(loop.steps(left), 1), self._chunk))
             self.look(controller.motion_left)
         if controller.mode != mode:
             raise MotionError(self._words, self._last_event or f'mode {controller.mode} runs')
@@ -136,7 +134,7 @@ class InProcess:
         """Let time pass."""
         left = self.loop.steps(seconds)
         while left > 0:
-            count = min(_CHUNK, left)
+            count = min(self._chunk, left)
             self.step(count)
             left -= count
             self.look(left * self.loop.world.timestep_ns * 1e-9)
@@ -147,7 +145,7 @@ class InProcess:
             raise InvalidValueError('steps', steps, 'a number of control periods')
         done = 0
         while done < steps:
-            count = min(_CHUNK, steps - done)
+            count = min(self._chunk, steps - done)
             self.loop.step(count)
             done += count
             if self._spans[-1][1] != self.mode:
@@ -173,7 +171,7 @@ class InProcess:
         )
 
     def close(self) -> None:
-        """Nothing was started."""
+        """Do nothing: no process was started."""
 
     def _note(self, words: str) -> None:
         self._words, self._last_event = words, ''

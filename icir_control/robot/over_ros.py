@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import rclpy
@@ -38,7 +38,7 @@ from icir_control.nodes.transport.endpoints import JointStateSubscription
 from icir_control.nodes.transport.messages import FIELDS
 from icir_control.nodes.transport.outcome import POSE, TRAJECTORY, Outcome, Request
 from icir_control.robot.log import Log
-from icir_control.robot.session import MotionError
+from icir_control.robot.session import LOOK, MotionError
 from icir_control.simulation import World
 from icir_control.spatial import SE3
 
@@ -47,7 +47,6 @@ STANDSTILL = 20.0
 
 _ANSWER_TIMEOUT = 5.0  # s of wall time until a request counts as lost
 _PERIOD = 2e-3  # s of wall time between two looks at what has arrived
-_LOOK = 0.05  # s of the arm between two calls of `look`
 _STATES = QoSProfile(depth=10_000)
 _NO_REFERENCE = 'no reference of the controller'
 _REFERENCE_TIMEOUT = 0.5  # s of wall time; while time stands still none comes
@@ -78,7 +77,7 @@ class OverRos:
         self._executor.add_node(node)
         self._lock = threading.Lock()
         self._states: JointStateSubscription | None = None
-        self._rows: list[tuple[int, Array, Array, Array]] = []
+        self._rows: list[tuple[int, Array]] = []
         self._reference: PoseStamped | None = None
         self._outcomes: list[Outcome] = []
         self._newest_outcomes: list[Outcome] = []
@@ -122,7 +121,6 @@ class OverRos:
         node.create_subscription(
             DiagnosticStatus, f'{CONTROLLER}/motion_status', self._take_status, 50
         )
-        node.create_subscription(String, f'{CONTROLLER}/select_mode', lambda _: None, 1)
         latched = QoSProfile(depth=1, durability=rclpy.qos.DurabilityPolicy.TRANSIENT_LOCAL)
         node.create_subscription(String, f'{CONTROLLER}/mode', self._take_mode, latched)
         self._states = JointStateSubscription(
@@ -168,13 +166,13 @@ class OverRos:
         last_ns = self._rows[-1][0] if self._rows else -1
         if states.stamp_ns == last_ns:
             return
-        row = states.position.copy(), states.velocity.copy(), states.effort.copy()
+        row = states.stamp_ns, np.array([states.position, states.velocity, states.effort])
         if states.stamp_ns > last_ns:
-            self._rows.append((states.stamp_ns, *row))
+            self._rows.append(row)
             return
         # Each list is replaced as a whole: another thread reads them.
         self._spans = [(states.stamp_ns * 1e-9, mode) for _, mode in self._spans[-1:]]
-        self._rows = [(states.stamp_ns, *row)]
+        self._rows = [row]
         self._reference, self._arrived = None, 0.0
         self._runs += 1
 
@@ -202,7 +200,7 @@ class OverRos:
     @property
     def state(self) -> tuple[Array, Array, Array]:
         """Newest q, v and applied torque, each (nv,)."""
-        _, q, v, effort = self._rows[-1]
+        q, v, effort = self._rows[-1][1]
         return q, v, effort
 
     @property
@@ -237,8 +235,8 @@ class OverRos:
     def log(self) -> Log:
         """Every state since time last went back; the torque is that applied until the next one."""
         rows = self._rows[:]
-        times = np.array([row[0] for row in rows]) * 1e-9
-        q, v, effort = (np.array([row[i] for row in rows]) for i in (1, 2, 3))
+        times = np.array([stamp_ns for stamp_ns, _ in rows]) * 1e-9
+        q, v, effort = np.stack([values for _, values in rows], axis=1)
         columns = {'position': q[:-1], 'velocity': v[:-1], 'torque': effort[1:]}
         return Log(TimeSeries(times[:-1], columns), self._spans, self.arm, self._robot)
 
@@ -286,7 +284,18 @@ class OverRos:
 
     def push(self, link: str, wrench: ArrayLike, seconds: float) -> None:
         """Hold a wrench (6,) at a link's origin, in its axes, and wait until it ends."""
-        self._set(self._bridge, {'external_wrench_hold': float(seconds)})
+        hold = 'external_wrench_hold'
+        held = self._answer(self._bridge.parameters, [hold])
+        self._set(self._bridge, {hold: float(seconds)})
+        try:
+            acting = self._push(link, wrench)
+        finally:
+            # The bridge has read it with the push; others push, too.
+            self._set(self._bridge, held)
+        self.run(seconds_of(acting.header.stamp) + seconds - self.time)
+
+    def _push(self, link: str, wrench: ArrayLike) -> WrenchStamped:
+        """Push a link, and return the message by which the bridge says that the push acts."""
         message = WrenchStamped(wrench=wrench_of(wrench))
         message.header.frame_id = link
         for find in (self._wrenches.get_subscription_count, self._applied.get_publisher_count):
@@ -302,7 +311,7 @@ class OverRos:
 
         # Time may pass before the bridge has taken it.
         acting = self._wait(found, _ANSWER_TIMEOUT, f'the push on {link!r} does not act')
-        self.run(seconds_of(acting[0].header.stamp) + seconds - self.time)
+        return cast(WrenchStamped, acting[0])
 
     def finish(self, timeout: float) -> None:
         """Wait until the motion of the last request has arrived."""
@@ -453,7 +462,7 @@ class OverRos:
             if self._runs != runs:
                 raise MotionError(motion, f'time went back to {self.time:.3f} s')
             if self.time >= due:
-                due = self.time + _LOOK
+                due = self.time + LOOK
                 self.look(left())
             self._check()
             if len(self._rows) != rows:

@@ -15,13 +15,15 @@ from icir_control.app.environment import require
 from icir_control.app.measurement import Array
 from icir_control.app.robot import DEFAULT_ROBOT, RobotFiles, robot_names
 from icir_control.control import Law, Tick, Waypoints
+from icir_control.dynamics import Model
 from icir_control.errors import IcirError, InvalidValueError, RefusedError
 from icir_control.robot.in_process import InProcess, law_of
-from icir_control.robot.session import Session
-from icir_control.robot.shown import MotionBar
-from icir_control.robot.state import ArmState
+from icir_control.robot.log import Log
+from icir_control.robot.session import Parameters, Session
+from icir_control.robot.shown import MotionBar, page
 from icir_control.simulation import Plant
 from icir_control.spatial import SE3, exp3
+from icir_control.spatial.arrays import checked_scalar
 
 _log = logging.getLogger(__name__)
 
@@ -29,7 +31,7 @@ JOG, HOLD, IMPEDANCE = 'jog', 'hold', 'impedance'
 """Modes that some verbs need."""
 
 
-class Robot(ArmState):
+class Robot:
     """An arm that runs: in this process (`simulate`), or over ROS 2 (`connect`, `launch`).
 
     Every verb returns when its motion has arrived. A motion that cannot be is refused before
@@ -52,7 +54,8 @@ class Robot(ArmState):
 
     def __init__(self, session: Session) -> None:
         """Use a session; see `simulate`, `connect` and `launch`."""
-        super().__init__(session)
+        self.session = session
+        self._is_open = True
         self.timeout = 60.0
         self.progress: bool | None = None
         self.callbacks: list[Callable[[Robot], object]] = []
@@ -300,6 +303,7 @@ class Robot(ArmState):
         """
         arm, q = self.session.arm, self.q
         link = link or arm.end_effector_frame
+        seconds = _duration(seconds)
         R_link_base = (arm.T_world_base.inverse() @ arm.placement_of(link, q)).rotation.T
         parts = [_vector('force', force, 3), _vector('moment', moment, 3)]
         wrench = np.concatenate([R_link_base @ part for part in parts])
@@ -307,11 +311,68 @@ class Robot(ArmState):
 
     def run(self, seconds: float) -> None:
         """Let time pass [s]."""
-        self._wait(self.mode, self.session.run, seconds)
+        self._wait(self.mode, self.session.run, _duration(seconds))
 
     def step(self, steps: int = 1) -> None:
         """Let control periods pass; in a simulation alone."""
         self.session.step(steps)
+
+    # --- State
+
+    @property
+    def q(self) -> Array:
+        """(nv,) position of the joints [rad or m]."""
+        return self.session.state[0]
+
+    @property
+    def v(self) -> Array:
+        """(nv,) velocity of the joints [rad/s or m/s]."""
+        return self.session.state[1]
+
+    @property
+    def torque(self) -> Array:
+        """(nv,) of the motors, within the limits [N m or N]."""
+        return self.session.state[2]
+
+    @property
+    def pose(self) -> SE3:
+        """T_base_tool of the end effector."""
+        arm = self.session.arm
+        return arm.T_world_base.inverse() @ arm.placement(self.q)
+
+    @property
+    def mode(self) -> str:
+        """Name of the running mode."""
+        return self.session.mode
+
+    @property
+    def time(self) -> float:
+        """Time of the arm [s]."""
+        return self.session.time
+
+    @property
+    def model(self) -> Model:
+        """The arm's model, for `icir_control.dynamics`."""
+        return self.session.arm.model
+
+    @property
+    def parameters(self) -> Parameters:
+        """Parameters of the controller as attributes; printed, with units and meaning."""
+        return Parameters(self.session)
+
+    @property
+    def log(self) -> Log:
+        """Named series since the start, every state of it; time that goes back empties them."""
+        return self.session.log
+
+    def __repr__(self) -> str:
+        """Return what runs where."""
+        state = f'mode {self.mode}, {self.time:.3f} s' if self._is_open else 'closed'
+        return f'<Robot {self.model.name} {self.session.words}: {state}>'
+
+    def _repr_html_(self) -> str:
+        """Return what runs where, with a picture of the arm."""
+        return page(repr(self), self.session.world, self.q)
 
     # --- End
 
@@ -359,6 +420,10 @@ class Robot(ArmState):
         if not modes:
             raise RefusedError('no mode of this arm takes poses', reason='no_target')
         return JOG if JOG in modes else modes[0]
+
+
+def _duration(seconds: float) -> float:
+    return checked_scalar('seconds', seconds, 'a number, 0 or more', lowest=0.0)
 
 
 def _vector(name: str, value: ArrayLike, size: int) -> Array:

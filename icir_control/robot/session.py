@@ -1,4 +1,4 @@
-"""What a `Robot` needs of the arm behind it, whether that is in this process or over ROS 2."""
+"""Interface between `Robot` and a running arm, in this process or over ROS 2."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -13,6 +13,10 @@ from icir_control.robot.log import Log
 from icir_control.robot.shown import table
 from icir_control.simulation import World
 from icir_control.spatial import SE3
+
+
+LOOK = 0.05
+"""[s] Of the arm, about, between two calls of `Session.look`."""
 
 
 class MotionError(IcirError):
@@ -36,7 +40,7 @@ class Session(Protocol):
         words: Where it runs.
         modes: Names of the configured modes.
         pose_modes: Those that take target poses.
-        look: Called now and then while time passes, with the seconds that are left of the motion,
+        look: Called every `LOOK` while time passes, with the seconds that are left of the motion,
             None where they are not known.
     """
 
