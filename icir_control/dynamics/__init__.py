@@ -71,9 +71,9 @@ from icir_control.dynamics.joints import FrameType as FrameType
 from icir_control.dynamics.joints import Joint as Joint
 from icir_control.dynamics.joints import JointKind as JointKind
 from icir_control.dynamics.model import Model as Model
-from icir_control.dynamics.model import append_model as append_model
-from icir_control.dynamics.model import build_reduced_model as build_reduced_model
-from icir_control.dynamics.model import subchain as subchain
+from icir_control.dynamics.reduce import append_model as append_model
+from icir_control.dynamics.reduce import build_reduced_model as build_reduced_model
+from icir_control.dynamics.reduce import subchain as subchain
 from icir_control.dynamics.simulate import Simulation as Simulation
 from icir_control.dynamics.simulate import simulate as simulate
 from icir_control.dynamics.urdf import load_urdf as load_urdf

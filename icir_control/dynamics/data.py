@@ -1,16 +1,18 @@
 """The data: everything that is computed about a model."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, TypeVar, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, overload
 
 import numpy as np
 
 from icir_control.dynamics.buffer import blocks
 from icir_control.dynamics.kernels import layout as at
-from icir_control.dynamics.mechanism import Mechanism
 from icir_control.errors import InvalidValueError
 from icir_control.spatial import SE3, Force, Motion
 from icir_control.spatial.arrays import Array
+
+if TYPE_CHECKING:
+    from icir_control.dynamics.model import Model
 
 Item = TypeVar('Item')
 Vector6 = TypeVar('Vector6', Motion, Force)
@@ -104,7 +106,7 @@ class Data:
         *('C', 'dtau_dq', 'dtau_dv', 'ddq_dq', 'ddq_dv', 'dAg'),
     )
 
-    def __init__(self, model: Mechanism, watch: str | None = None) -> None:
+    def __init__(self, model: 'Model', watch: str | None = None) -> None:
         """Make room for all results; see `Model.create_data`."""
         buffer = model.buffer.copy()
         if watch is not None:
@@ -112,7 +114,7 @@ class Data:
         self._take(model, buffer)
 
     @classmethod
-    def _of(cls, model: Mechanism, buffer: Array) -> 'Data':
+    def _of(cls, model: 'Model', buffer: Array) -> 'Data':
         self = cls.__new__(cls)
         self._take(model, buffer.copy())
         return self
@@ -123,7 +125,7 @@ class Data:
     def __repr__(self) -> str:
         return f'Data({self.model!r})'
 
-    def _take(self, model: Mechanism, buffer: Array) -> None:
+    def _take(self, model: 'Model', buffer: Array) -> None:
         """Become the results in a buffer."""
         self.model, self.buffer = model, buffer
         nv, count = model.nv, model.joints[-1].row + 1

@@ -3,21 +3,23 @@
 import json
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from icir_control.dynamics.joints import Frame, FrameType, Joint, JointKind, Mimic, numbered
-from icir_control.dynamics.mechanism import Mechanism
 from icir_control.errors import IcirError, ModelError
 from icir_control.spatial import SE3, Inertia
 from icir_control.spatial.arrays import Array, checked, checked_scalar, freeze
+
+if TYPE_CHECKING:
+    from icir_control.dynamics.model import Model
 
 FORMAT = 'icir_control model 1'
 _NUMBERS = ('lower', 'upper', 'velocity', 'effort', 'damping', 'friction', 'armature')
 
 
-def write_model(model: Mechanism, path: str | Path) -> None:
+def write_model(model: 'Model', path: str | Path) -> None:
     """Write a model; infinite limits are null. See `Model.save`."""
     content = {
         'format': FORMAT,

@@ -14,7 +14,6 @@ from icir_control.robot.shown import table
 from icir_control.simulation import World
 from icir_control.spatial import SE3
 
-
 LOOK = 0.05
 """[s] Of the arm, about, between two calls of `Session.look`."""
 
