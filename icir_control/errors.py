@@ -221,7 +221,7 @@ class SimulationError(IcirError):
 
 
 class DivergenceError(SimulationError):
-    """The simulated state left the finite; the simulation stands until it is reset.
+    """The simulated state became huge or NaN; the simulation stops until it is reset.
 
     Attributes:
         joint: The joint at which it was noticed.

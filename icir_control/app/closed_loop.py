@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from icir_control.app.measurement import Array, TimeSeries, angle_between
+from icir_control.app.measurement import Array, TimeSeries
 from icir_control.app.processes import BRIDGE, CONTROLLER
 from icir_control.app.robot import DEFAULT_ROBOT, RobotFiles
 from icir_control.control import Controller, ControllerConfig, replaced
@@ -168,26 +168,6 @@ class ClosedLoop:
         """Switch to a mode, run it, and return the log."""
         self.controller.select(mode)
         return self.run(self.steps(seconds))
-
-    def tool_error(self, mode: str, seconds: float) -> tuple[float, float]:
-        """Switch to a mode, run it, and return how far the tool was from its pose at most.
-
-        Args:
-            mode: The mode.
-            seconds: How long.
-
-        Returns:
-            Distance [m] and angle [rad].
-        """
-        self.controller.select(mode)
-        pairs = []
-        for _ in range(self.steps(seconds)):
-            self.step()
-            pairs.append((self.placement, self.controller.reference_pose))
-        tools, goals = zip(*pairs, strict=True)
-        way = np.subtract([a.translation for a in tools], [b.translation for b in goals])
-        turn = angle_between(*(np.array([a.rotation for a in poses]) for poses in (tools, goals)))
-        return float(np.linalg.norm(way, axis=1).max()), float(turn.max())
 
     def pushed(self, wrench: ArrayLike, seconds: float) -> Array:
         """Push the tool, let go, and return how it moved under the push.

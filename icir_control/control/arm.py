@@ -1,4 +1,4 @@
-"""The arm as the laws see it: a model, the frame that acts and the frame it is told in."""
+"""The arm as the laws see it: a model, its end-effector frame, and the base frame of its poses."""
 
 from copy import copy
 from functools import cached_property

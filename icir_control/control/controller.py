@@ -170,7 +170,7 @@ class Controller(Switching):
         if engine.has_new_period and engine.is_period_sure:
             self._check_gains()
         if time >= self._entry_due:
-            engine.look_beyond()
+            engine.observe_and_predict()
             self._run_schedule(time)
         try:
             engine.tick()
@@ -222,7 +222,7 @@ class Controller(Switching):
             words = str(error)
             shakes = not engine.is_slower_than(SLOW_SHARE)  # or it presses against something
             if shakes and time < self._held_from + HELD_TIME:
-                engine.soften()
+                engine.reduce_bandwidth()
                 words += (
                     f'; feedback has {self.bandwidth:.0%} of its bandwidth until the next start: '
                     'the arm may be lighter, less damped or later than its model'

@@ -24,7 +24,7 @@ from icir_control.control.kernels.memory import (
     as_placement,
     as_pose,
 )
-from icir_control.control.kernels.plant import NOISE_TIME, SLOW
+from icir_control.control.kernels.plant import FIRST_REST_SPEED, NOISE_TIME
 from icir_control.control.kernels.weight import forget_weight
 from icir_control.control.law import Law, Plan, Start, guarded
 from icir_control.control.running_law import RunningLaw
@@ -78,7 +78,7 @@ class Engine:
         self._law = RunningLaw(Law(self.arm), workspace)
         self._ramps = self._law.ramps
         self._wrench_until = np.inf
-        self._looks_beyond = self._predicts = False
+        self._observes = self._predicts = False
         self._segments: deque[JointTrajectory] = deque()
         self._clearance: Clearance | None = None
         self._repulsion: Repulsion | None = None
@@ -143,7 +143,7 @@ class Engine:
         self.clear_alarm()
         begin_to_yield(memory, self.tick_record)
         memory.bandwidth = 1.0
-        self.workspace.take_losses(self.arm.model.joint_damping, self.arm.model.joint_friction)
+        self.workspace.set_losses(self.arm.model.joint_damping, self.arm.model.joint_friction)
         memory.has_torque = memory.prepared = 0
         memory.disturbance[:] = memory.compensation[:] = memory.disturbance_at_rest[:] = 0.0
         forget_weight(memory)
@@ -164,9 +164,9 @@ class Engine:
         # The bridge bears the arm until the first command arrives at the motors.
         memory.delayed_torque[:] = self.workspace.data.nle
 
-    def look_beyond(self) -> None:
+    def observe_and_predict(self) -> None:
         """Observe the last period, and predict over the delay; else the tick does it itself."""
-        if self._looks_beyond and not self.memory.prepared:
+        if self._observes and not self.memory.prepared:
             self.workspace.run(PREPARE)
 
     def tick(self) -> None:
@@ -193,7 +193,7 @@ class Engine:
             if failed == 1:
                 law.refuse()
         else:
-            self.look_beyond()
+            self.observe_and_predict()
             run(SENSE)
             self.memory.acceleration[:] = law.answer()
             failed = run(ACTUATE)
@@ -205,7 +205,7 @@ class Engine:
         """Find the torque that keeps the links of a yielding arm apart."""
         assert self._repulsion is not None
         if self._predicts:
-            self.look_beyond()
+            self.observe_and_predict()
         acts = self._repulsion.may_be_near() and self._repulsion.write()
         if acts != self._repels:
             self.memory.repels = self._repels = not self._repels
@@ -234,7 +234,7 @@ class Engine:
         self.memory.filtered_velocity[:], self.memory.filtered_position[:] = self.v, self.q
         self.memory.time_beyond = self.memory.time_saturated = 0.0
 
-    def soften(self) -> None:
+    def reduce_bandwidth(self) -> None:
         """Give feedback less bandwidth from the next law on, until the next start.
 
         What was learnt while the arm shook is forgotten, but for its weight at rest; what the
@@ -242,7 +242,7 @@ class Engine:
         """
         forget_motion(self.memory, self.tick_record)
         none = np.zeros_like(self.v)
-        self.workspace.take_losses(none, none)
+        self.workspace.set_losses(none, none)
         self.memory.bandwidth = max(SOFTER * self.memory.bandwidth, SOFTEST)
 
     def _go_on(self) -> None:
@@ -302,7 +302,7 @@ class Engine:
         memory.settles = plan.halts and self._rests
         memory.needs_twist = self._law.needs('twist_reference')
         memory.needs_singular_value = self._law.needs('smallest_singular_value')
-        # The arm that leans on a pose need not be where its path begins.
+        # A compliant arm need not be where its path begins.
         q, v = plan.joints or (start.q, start.v)
         tick = self.tick_record
         tick.on_joint_path = law.FOLLOWS == 'pose' and memory.path == JOINT_PATH
@@ -347,7 +347,7 @@ class Engine:
         # An observer that is switched off has yet to let go of what it has learnt.
         learnt = memory.compensation.any() or memory.disturbance.any()
         self._predicts = bool(memory.delay > 0)
-        self._looks_beyond = bool(learnt or memory.observer_gain > 0.0 or self._predicts)
+        self._observes = bool(learnt or memory.observer_gain > 0.0 or self._predicts)
         self.workspace.install_following(law.following)
 
     def start(self, *, measured: bool = False, keep_pose: bool = False) -> Start:
@@ -358,7 +358,7 @@ class Engine:
 
         Args:
             measured: Begin at the measured state all the same.
-            keep_pose: Begin at the pose of the reference also where the arm only leans on it.
+            keep_pose: Begin at the pose of the reference also where the arm is compliant.
         """
         ahead = self.workspace.copy()
         memory, tick = ahead.memory, ahead.tick
@@ -396,5 +396,5 @@ class Engine:
         """Whether the measured velocity is all noise, of which a few samples tell nothing."""
         noise = 3.0 * np.sqrt(np.maximum(self.memory.velocity_noise, 0.0))
         if self.memory.ticks * self.tick_record.period < NOISE_TIME:
-            noise = np.maximum(noise, SLOW)
+            noise = np.maximum(noise, FIRST_REST_SPEED)
         return bool((np.abs(self.memory.filtered_velocity) <= noise).all())

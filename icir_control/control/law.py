@@ -60,7 +60,7 @@ class Plan:
         halts: Whether a joint path leads to a halt, wherever that is: soon after the start it may
             be shifted, as far as the first sample was wrong about where the arm rests.
         joints: (nv,) positions and (nv,) velocities with which the joints begin to follow a pose
-            path on which the arm only leans; None where no joints follow it.
+            path of a compliant law; None where no joints follow it.
     """
 
     path: JointTrajectory | SE3Trajectory | None = None

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from icir_control.control.arm import Arm
-from icir_control.control.kernels.rehearse import ARRIVED, OUTSIDE, STUCK, TORQUE_SHARE
+from icir_control.control.kernels.rehearse import ARRIVED, OUTSIDE, STUCK, TORQUE_SHARE, Ending
 from icir_control.control.law import Plan, Start
 from icir_control.control.workspace import Following, Workspace
 from icir_control.dynamics import inverse_kinematics_solutions
@@ -28,11 +28,14 @@ SAMPLES = 201
 VELOCITY_SHARE = 0.9999
 """Of a velocity limit that a motion may take: between two samples it is a little faster."""
 
-LEANING_SHARE = 0.8
-"""The same where the arm only leans on the reference, and may be faster than that."""
+COMPLIANT_SHARE = 0.8
+"""The same where a compliant arm may be faster than its reference."""
 
-ATTEMPTS = 6
-"""At a straight motion, each slower, until the joints follow it."""
+ATTEMPTS, JOINT_ATTEMPTS = 6, 20
+"""At a straight motion, and one of the joints, each slower, until the joints follow it."""
+
+MOST_STRETCH = 4.0
+"""Of the time between two attempts: torque is no square of it where the weight counts, too."""
 
 MARGIN = 0.01
 """[rad or m] That the end of a motion keeps to the position limits where that is possible."""
@@ -109,7 +112,7 @@ def plan_joint_motion(
     # A start faster than a limit cannot be helped by more time: its speed is then the limit.
     limit = np.maximum(share * arm.model.velocity_limit, np.abs(start.v))
     seconds, note = duration, ''
-    for _ in range(20):
+    for _ in range(JOINT_ATTEMPTS):
         path = JointTrajectory.to_rest(
             start.time, seconds, start.q, start.v, goal, profile=profile
         )
@@ -125,7 +128,7 @@ def plan_joint_motion(
             kind = f'{TORQUE_SHARE:.0%} of its effort limit'
         if factor <= 1.0:
             break
-        seconds *= min(factor * (1.0 + 1e-6), 4.0)
+        seconds *= min(factor * (1.0 + 1e-6), MOST_STRETCH)
         note = (
             f'the motion takes {seconds:.3g} s instead of {duration:g} s: '
             f'{arm.model.joint_names[worst]} would have been over {kind}'
@@ -146,7 +149,7 @@ def plan_pose_motion(
     following: Following,
     path: str = 'straight',
     *,
-    leans: bool = False,
+    is_compliant: bool = False,
 ) -> Plan:
     """Plan a motion of the end effector to rest at a goal.
 
@@ -158,7 +161,7 @@ def plan_pose_motion(
         profile: `cubic` or `quintic`.
         following: How the joints follow a straight path.
         path: `straight`, `joint`, or `any`: straight where that is possible.
-        leans: Whether the arm only leans on the reference, and need not be where that is.
+        is_compliant: Whether the arm is compliant, and need not be at its reference.
 
     Raises:
         OutOfReachError: A goal out of reach.
@@ -169,18 +172,20 @@ def plan_pose_motion(
             moves that its own friction holds.
     """
     cause = ''
-    if leans:
+    if is_compliant:
         start = _on_reference(arm, start, following.singularity_threshold)
     if path != 'joint':
         try:
-            return _plan_straight(arm, start, goal, duration, profile, following, leans=leans)
+            return _plan_straight(
+                arm, start, goal, duration, profile, following, is_compliant=is_compliant
+            )
         except RefusedError as error:
             if path == 'straight':
                 # What makes the goal itself impossible is the cause, if there is such a thing.
                 _postures_at(arm, goal, start.q)
                 raise
             cause = f'the tool goes by a motion of the joints: {error}'
-    share = LEANING_SHARE if leans else VELOCITY_SHARE
+    share = COMPLIANT_SHARE if is_compliant else VELOCITY_SHARE
     refusal: RefusedError | None = None
     for posture in _postures_at(arm, goal, start.q, MARGIN):
         try:
@@ -229,7 +234,7 @@ def _plan_straight(
     profile: str,
     following: Following,
     *,
-    leans: bool,
+    is_compliant: bool,
 ) -> Plan:
     """Plan a straight motion, and rehearse it kinematically, tick by tick at full speed."""
     model, planned = arm.model, duration
@@ -238,45 +243,56 @@ def _plan_straight(
         path = SE3Trajectory.to_rest(
             start.time, planned, start.pose, start.twist, goal, profile=profile
         )
-        memory, trace = _rehearsed(arm, start, path, following, LEANING_SHARE if leans else 1.0)
-        ending, joint, place, seconds, least, left, farthest, square = memory.outcome.tolist()
-        is_slowed = seconds > 1.02 * planned + 0.02
-        if ending == STUCK and not least < threshold:
+        memory, trace = _rehearsed(
+            arm, start, path, following, COMPLIANT_SHARE if is_compliant else 1.0
+        )
+        end = Ending(*memory.outcome.tolist())
+        is_slowed = _is_longer(end.duration, planned)
+        if end.kind == STUCK and not end.singular_value < threshold:
             planned *= 2.0  # so much too fast that the joints did not even begin to follow
-        elif ending == ARRIVED and leans and is_slowed:
-            planned = 1.05 * seconds  # an arm that leans on the path does not slow it down
-        elif ending == ARRIVED and square > 1.0:
-            planned *= 1.02 * min(float(np.sqrt(square)), 4.0)  # more torque than there is
+        elif end.kind == ARRIVED and is_compliant and is_slowed:
+            planned = 1.05 * end.duration  # a compliant arm does not slow its path down
+        elif end.kind == ARRIVED and end.square > 1.0:
+            # More torque than there is.
+            planned *= 1.02 * min(float(np.sqrt(end.square)), MOST_STRETCH)
         else:
             break
     arm.check_friction('the path', trace)
     what = f'the path, {min(float(memory.path_time) / path.duration, 1.0):.0%} of the way,'
-    if ending == OUTSIDE:
-        i = int(joint)
+    if end.kind == OUTSIDE:
+        i = int(end.joint)
         raise PositionLimitError(
             what,
             model.joint_names[i],
-            place,
+            end.position,
             float(model.lower_position_limit[i]),
             float(model.upper_position_limit[i]),
         )
-    if first < threshold and (ending == STUCK or farthest > STRAIGHT):
+    is_stuck = end.kind == STUCK
+    if first < threshold and (is_stuck or end.farthest > STRAIGHT):
         raise SingularityError('the path, where it starts,', first, threshold)
-    if least < threshold and (ending == STUCK or (leans and is_slowed)):
-        raise SingularityError(what, least, threshold)
-    if ending == STUCK or (leans and is_slowed):
-        raise RefusedError(f'{what} is too fast for the joints: {left:.2g} m or rad off it')
+    if is_stuck or (is_compliant and is_slowed):
+        if end.singular_value < threshold:
+            raise SingularityError(what, end.singular_value, threshold)
+        raise RefusedError(
+            f'{what} is too fast for the joints: {end.off_path:.2g} m or rad off it'
+        )
     arm.check_clearance('the path', trace)
-    joints = (start.q, start.v) if leans else None
-    if seconds <= 1.02 * duration + 0.02:
+    joints = (start.q, start.v) if is_compliant else None
+    if not _is_longer(end.duration, duration):
         return Plan(path, duration, joints=joints)
     # That of fewer than six joints is always 0.
-    cause = f' (smallest singular value {least:.2g})' if arm.nv >= 6 else ''
+    cause = f' (smallest singular value {end.singular_value:.2g})' if arm.nv >= 6 else ''
     note = (
-        f'the motion takes {seconds:.3g} s instead of {duration:.3g} s: the joints would have '
-        f'been over their limits of speed or torque{cause}'
+        f'the motion takes {end.duration:.3g} s instead of {duration:.3g} s: the joints would '
+        f'have been over their limits of speed or torque{cause}'
     )
-    return Plan(path, seconds, note, joints=joints)
+    return Plan(path, end.duration, note, joints=joints)
+
+
+def _is_longer(seconds: float, planned: float) -> bool:
+    """Return whether a motion takes longer than planned, by more than the joints lag behind."""
+    return seconds > 1.02 * planned + 0.02
 
 
 def _rehearsed(

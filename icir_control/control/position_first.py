@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from icir_control.control.arm import Arm
 from icir_control.control.law import Plan, Start
-from icir_control.control.motion import LEANING_SHARE, VELOCITY_SHARE, plan_joint_motion
+from icir_control.control.motion import COMPLIANT_SHARE, VELOCITY_SHARE, plan_joint_motion
 from icir_control.errors import ConfigurationError, OutOfReachError
 from icir_control.parameter import parameter
 from icir_control.spatial import SE3, log3
@@ -79,7 +79,7 @@ def plan_position_motion(
     profile: str,
     joints: NDArray[np.intp],
     *,
-    leans: bool = False,
+    is_compliant: bool = False,
 ) -> Plan:
     """Plan a motion of some joints that brings the end effector to the position of a goal.
 
@@ -90,14 +90,14 @@ def plan_position_motion(
         duration: [s]; lengthened where a joint would be too fast.
         profile: `cubic` or `quintic`.
         joints: Those that move; the others stay.
-        leans: Whether the arm only leans on the reference, and need not be where that is.
+        is_compliant: Whether the arm is compliant, and need not be at its reference.
 
     Raises:
         RefusedError: As `position_first` and `plan_joint_motion`.
     """
     share = VELOCITY_SHARE
-    if leans:
-        share = LEANING_SHARE
+    if is_compliant:
+        share = COMPLIANT_SHARE
         q, v = position_first(arm, start.pose, start.q, joints), np.zeros(arm.nv)
         rows = arm.jacobian(q)[:3, joints]
         v[joints] = np.linalg.lstsq(rows, start.twist.vector[:3], rcond=_RANK)[0]

@@ -1,4 +1,4 @@
-"""The readout: what came of the last tick, for whoever looks at it."""
+"""The readout: results of the last tick, read-only."""
 
 import numpy as np
 from numpy.typing import NDArray

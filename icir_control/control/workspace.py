@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from icir_control.compiled import JIT_DISABLED, bound, machine_code
-from icir_control.control.kernels.contact import FREE, ON_PATH, RETURN_RATE
+from icir_control.control.kernels.contact import BACK_RATE, FREE, ON_PATH
 from icir_control.control.kernels.follow import follow_pose_path, place_joint_path
 from icir_control.control.kernels.inertia import SURE_SAMPLES
 from icir_control.control.kernels.memory import (
@@ -150,7 +150,7 @@ class Workspace:
         memory.velocity_limit[:] = model.velocity_limit
         memory.lower_position_limit[:] = model.lower_position_limit
         memory.upper_position_limit[:] = model.upper_position_limit
-        self.take_losses(model.joint_damping, model.joint_friction)
+        self.set_losses(model.joint_damping, model.joint_friction)
         memory.friction_softness[:] = np.inf
         if model.joint_friction.any():
             compute_all_terms(model, self.data, np.zeros(model.nq), np.zeros(model.nv))
@@ -256,7 +256,7 @@ class Workspace:
             memory.pose_start[:] = as_pose(path.start)
             memory.pose_coefficients[:] = path.coefficients
 
-    def take_losses(self, damping: NDArray[np.float64], friction: NDArray[np.float64]) -> None:
+    def set_losses(self, damping: NDArray[np.float64], friction: NDArray[np.float64]) -> None:
         """Take what the joints lose: damping [N m s/rad or N s/m], friction [N m or N], (nv,)."""
         memory = self.memory
         memory.joint_damping[:], memory.joint_friction[:] = damping, friction
@@ -273,7 +273,7 @@ class Workspace:
     def time_off_path(self) -> float:
         """After how much time a path of the joints has again what a contact kept off it [s]."""
         off = float(np.abs(self.memory.off_joint_path).max(initial=0.0))
-        return math.log(off / ON_PATH) / RETURN_RATE if off > ON_PATH else 0.0
+        return math.log(off / ON_PATH) / BACK_RATE if off > ON_PATH else 0.0
 
     def install_following(self, following: Following) -> None:
         """Take how the joints follow a pose path."""

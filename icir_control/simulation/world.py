@@ -257,7 +257,7 @@ class World(SimulatedRobot):
 
         Raises:
             InvalidValueError: A wrong shape, or a torque that is not finite; nothing was stepped.
-            DivergenceError: The state left the finite. It stays as it was before the step, and
+            DivergenceError: The state became huge or NaN. It stays as it was before the step, and
                 every further step raises again, until a reset.
         """
         # The square sum is small only where every torque is: one call, and false for NaN.

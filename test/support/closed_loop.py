@@ -10,6 +10,7 @@ import numpy as np
 
 from icir_control.app import closed_loop
 from icir_control.app.closed_loop import HOME, READY, UPRIGHT
+from icir_control.app.measurement import angle_between
 from icir_control.control import Controller, ControllerConfig, replaced
 from icir_control.dynamics import Model, load_urdf
 from icir_control.simulation import World
@@ -55,6 +56,26 @@ class ClosedLoop(closed_loop.ClosedLoop):
         super().__init__(
             robot, start=start, plant=plant, timestep=timestep, changes=_dotted(changes)
         )
+
+    def tool_error(self, mode: str, seconds: float) -> tuple[float, float]:
+        """Switch to a mode, run it, and return how far the tool was from its pose at most.
+
+        Args:
+            mode: The mode.
+            seconds: How long.
+
+        Returns:
+            Distance [m] and angle [rad].
+        """
+        self.controller.select(mode)
+        pairs = []
+        for _ in range(self.steps(seconds)):
+            self.step()
+            pairs.append((self.placement, self.controller.reference_pose))
+        tools, goals = zip(*pairs, strict=True)
+        way = np.subtract([a.translation for a in tools], [b.translation for b in goals])
+        turn = angle_between(*(np.array([a.rotation for a in poses]) for poses in (tools, goals)))
+        return float(np.linalg.norm(way, axis=1).max()), float(turn.max())
 
 
 def _dotted(changes: dict[str, Any]) -> dict[str, Any]:

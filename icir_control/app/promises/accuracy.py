@@ -101,16 +101,14 @@ def delayed_errors(
     return joints, distance
 
 
-def observer_ratio(mode: str, plant: Plant, gain: float | None = None) -> float:
+def observer_ratio(mode: str, plant: Plant) -> float:
     """Return how many times smaller the observer makes the peak error of the same law.
 
     Args:
         mode: `home`, error of the joints, or `down`, error of the tool.
         plant: How the plant differs.
-        gain: Of the observer [1/s]; by default the shipped one.
     """
-    changes = {} if gain is None else {'observer.gain': gain}
-    return ratio(shipped(mode, plant, {'observer.gain': 0.0}), shipped(mode, plant, changes))
+    return ratio(shipped(mode, plant, {'observer.gain': 0.0}), shipped(mode, plant, {}))
 
 
 def observer(mode: str, least: float, noise: float = 0.0) -> Iterator[Metric]:

@@ -34,7 +34,7 @@ class Motion:
     singular_value: float
 
 
-def motions(count: int, seed: int) -> Iterator[Motion]:
+def motions(count: int, seed: int = 1) -> Iterator[Motion]:
     """Send the arm to random goals that it accepts; a third of them near a singularity.
 
     The plant also has a floor and an arm that collides with itself, which no law knows of: a
@@ -56,14 +56,13 @@ def motions(count: int, seed: int) -> Iterator[Motion]:
             yield motion
 
 
-def reached(count: int, seed: int = 1) -> Iterator[Metric]:
+def reached(count: int) -> Iterator[Metric]:
     """Give how the goals within reach were reached.
 
     Args:
         count: How many goals.
-        seed: Of the random goals.
     """
-    done = list(motions(count, seed))
+    done = list(motions(count))
     near = sum(motion.singular_value < _NEAR for motion in done)
     distance, speed, last_speed = np.max(
         [(motion.distance, motion.speed_share, motion.last_speed_share) for motion in done], axis=0

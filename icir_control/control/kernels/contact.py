@@ -20,7 +20,7 @@ RESIDUAL_GAIN = 200.0
 MEAN_RATE = 10.0
 """[1/s] At which the mean of the residual follows it, and friction at a reversal is forgotten."""
 
-SLOW = 0.01
+REVERSING_SPEED = 0.01
 """[rad/s or m/s] Of a joint's reference, below which its friction may change sign."""
 
 STILL = 1e-3
@@ -35,7 +35,7 @@ NOISE = 6.0
 SHAKING = 2.5
 """Mean deviations of the residual that count as none: an arm that shakes on a plant with delay."""
 
-SURE_SHARE = 0.4
+SMALL_SHARE = 0.4
 """Share of the torque of contact that makes one where the model has not erred lately."""
 
 ERRED = 3.0
@@ -56,7 +56,7 @@ PRESSING_RATE = 10.0
 OVER_SHARE, OVER_TIME = 0.3, 0.3
 """Share of the torque of contact, and time [s] below it, after which the contact is over."""
 
-RETURN_RATE = 10.0
+BACK_RATE = 10.0
 """[1/s] At which the reference comes back to a path of the joints from where the arm touched."""
 
 ON_PATH = 1e-4
@@ -85,7 +85,7 @@ def contact_share(memory: Struct, tick: Struct, unexplained: float, i: int) -> f
     residual[i] += min(RESIDUAL_GAIN * h, 1.0) * (unexplained - residual[i])
     if memory.contact != FREE:
         friction[i] = 0.0  # what the path presses with is known better
-    elif abs(tick.velocity_reference[i]) < SLOW:
+    elif abs(tick.velocity_reference[i]) < REVERSING_SPEED:
         friction[i] = memory.largest_friction
     else:
         friction[i] -= MEAN_RATE * h * friction[i]
@@ -107,7 +107,7 @@ def contact_share(memory: Struct, tick: Struct, unexplained: float, i: int) -> f
         more = min(more, abs(residual[i]))
     error, torque = memory.residual_error, memory.contact_torque
     if memory.contact == FREE:
-        torque = min(max(SURE_SHARE * torque, ERRED * error[i]), torque)
+        torque = min(max(SMALL_SHARE * torque, ERRED * error[i]), torque)
     torque += friction[i] + noise + SHAKING * spread[i] + INERTIA_ERROR * abs(inertial)
     share = more / torque
     if memory.contact == FREE:
@@ -213,7 +213,7 @@ def leave_path(memory: Struct, tick: Struct) -> None:
     give = h * PRESSING_RATE * max(1.0 - 1.0 / max(memory.contact_share, 1.0), 0.0)
     for i in range(off.shape[0]):
         if memory.contact == FREE:
-            pull = RETURN_RATE * RETURN_RATE * off[i] + 2.0 * RETURN_RATE * rate[i]
+            pull = BACK_RATE * BACK_RATE * off[i] + 2.0 * BACK_RATE * rate[i]
             rate[i] -= h * pull
             off[i] += h * rate[i]
         else:

@@ -25,7 +25,7 @@ OFF_PATH = 1e-6
 RATE_SLOPE = 5.0
 """[1/s] How fast the speed along a path may change, as a share of the path's own speed."""
 
-FULL_SPEED = 0.95
+LARGEST_LOAD = 0.95
 """Share of the speed limits that a path may ask for before it is slowed down."""
 
 SMALL_LOAD = 0.02
@@ -268,7 +268,7 @@ def _adapt_rate(memory: Struct, tick: Struct) -> None:
     load = 0.0
     for i in range(q.shape[0]):
         speed = abs(q_after[i] - q[i]) / tick.period
-        load = max(load, speed / (FULL_SPEED * speed_limit[i]))
+        load = max(load, speed / (LARGEST_LOAD * speed_limit[i]))
     wanted = memory.speed_scale
     if load > max(abs(memory.path_rate), SMALL_LOAD):
         # At its full speed the path would ask for load / rate of what the joints can do.

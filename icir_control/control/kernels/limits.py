@@ -29,6 +29,12 @@ FAST_SHARE, FASTEST_SHARE = 1.0, 1.15
 SPEED_RATE = 2000.0
 """[1/s] At which its motion dies away for each such share that it is faster."""
 
+LARGEST_DRAG = 0.3
+"""Share of its motion that dies away in a period, at most."""
+
+LEAST_DRAG = 1e-6
+"""[1/s] That is none."""
+
 DRAG_TIME = 0.003
 """[s] In which the drag goes 63 % of its way, so that the torque does not jump."""
 
@@ -87,16 +93,16 @@ def keep_off_speed_limits(memory: Struct, tick: Struct) -> None:
     h = tick.period
     moves = memory.path != NO_PATH and memory.path_time_now < memory.duration
     full = MOVING_SPEED if moves else FULL_SPEED
-    wanted = min(SPEED_RATE * max(fastest / full - 1.0, 0.0), 0.3 / h)
+    wanted = min(SPEED_RATE * max(fastest / full - 1.0, 0.0), LARGEST_DRAG / h)
     memory.drag += min(h / DRAG_TIME, 1.0) * (wanted - memory.drag)
-    if memory.drag > 1e-6:
+    if memory.drag > LEAST_DRAG:
         for i in range(v.shape[0]):
             ddq[i] -= memory.drag * v[i]
 
 
 @part
 def keep_near_speed_limits(memory: Struct, tick: Struct) -> None:
-    """Take from the acceleration, of a law that tracks, what would speed a fast joint up more.
+    """For laws that track, remove acceleration that would speed up a joint near its limit.
 
     A joint that is behind its path, as one that has stuck, would catch up at any speed. Beyond
     `FAST_SHARE` of its limit it gets less than its law wants, and beyond `FASTEST_SHARE` no more

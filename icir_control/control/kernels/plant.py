@@ -27,7 +27,7 @@ QUIET = 1e-8
 SMOOTH = 0.5
 """[rad/s^2 or m/s^2] Change of the velocity that the model need not explain, in the filter."""
 
-SLOW = 0.05
+FIRST_REST_SPEED = 0.05
 """[rad/s or m/s] Below which an arm is at rest as long as the noise is not known."""
 
 INERTIA_TICKS = 8

@@ -17,7 +17,7 @@ from icir_control.control.kernels.contact import TOUCHED, leave_path, wait_here
 from icir_control.control.kernels.follow import follow, place, ramp_rate
 from icir_control.control.kernels.linear import copy
 from icir_control.control.kernels.memory import JOINT_PATH, NO_PATH, POSE_PATH
-from icir_control.control.kernels.plant import QUIET, SLOW
+from icir_control.control.kernels.plant import FIRST_REST_SPEED, QUIET
 from icir_control.control.kernels.structs import Struct
 from icir_control.trajectory.kernels import (
     polynomial_at,
@@ -66,7 +66,7 @@ def _settle(memory: Struct, tick: Struct) -> None:
     for i in range(tick.q.shape[0]):
         noise = memory.velocity_noise[i]
         noisy = noisy or noise > QUIET
-        if memory.filtered_velocity[i] ** 2 > max(9.0 * noise, SLOW * SLOW):
+        if memory.filtered_velocity[i] ** 2 > max(9.0 * noise, FIRST_REST_SPEED**2):
             rests = False
     if not rests:
         memory.settles = 0

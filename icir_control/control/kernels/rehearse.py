@@ -1,10 +1,12 @@
 """The rehearsal of a motion along a path of the tool, before anything moves."""
 
+from typing import NamedTuple
+
 import numpy as np
 
 from icir_control.compiled import kernel, part
 from icir_control.control.kernels.follow import follow
-from icir_control.control.kernels.linear import clear, copy
+from icir_control.control.kernels.linear import copy
 from icir_control.control.kernels.structs import Struct
 from icir_control.dynamics.kernels import gravity_of, mass_matrix_of, nle_of, terms
 
@@ -17,8 +19,41 @@ WEIGHT_SHARE = 0.05
 LONGEST_TIMES, LONGEST_WAIT = 3.0, 10.0
 """Times the time of the path, and time beside it [s], after which a rehearsal is given up."""
 
+STUCK_TIME = 0.3
+"""[s] At rest before the goal, after which a rehearsal is given up, too."""
+
+REST, SLOWEST = 1e-4, 1e-3
+"""[rad/s or m/s] Below which all joints are at rest at the goal; do not move on before it."""
+
+AT_GOAL = 1e-6
+"""[m, rad] Off the path's end, below which the tool is there."""
+
 OUTSIDE, STUCK, ARRIVED = range(3)
 """How a rehearsal ends: past a position limit, at rest elsewhere, at the goal."""
+
+
+class Ending(NamedTuple):
+    """How a rehearsal ended; the memory's `outcome` holds it.
+
+    Attributes:
+        kind: OUTSIDE, STUCK or ARRIVED.
+        joint: The joint that is past its limit.
+        position: Where it would be [rad or m].
+        duration: Of the motion [s].
+        singular_value: The smallest on the way.
+        off_path: Distance from the path at the end [m, rad].
+        farthest: The greatest on the way [m, rad].
+        square: Of the factor on time that the torque needs; see `square_of_stretch`.
+    """
+
+    kind: float
+    joint: float
+    position: float
+    duration: float
+    singular_value: float
+    off_path: float
+    farthest: float
+    square: float
 
 
 def square_of_stretch(
@@ -51,26 +86,21 @@ def rehearse(dynamics: np.ndarray, memory: Struct, tick: Struct, trace: np.ndarr
     Args:
         dynamics: The buffer of a `Data`.
         memory: At the start of the path; it moves. Its `lowest` and `highest` are the position
-            limits that hold. Its `outcome` then is how it ends (OUTSIDE, ...), the joint that is
-            past its limit and where it would be, the time that it takes [s], the smallest
-            singular value on the way, the distance that is left to the path [m, rad], the
-            greatest on the way, and the square of `stretch`.
+            limits that hold. Its `outcome` is written, an `Ending`.
         tick: Holds the reference, which moves.
         trace: (n, nv), written: where the joints are before each step, as far as there is room.
 
     Returns:
         How many rows were written.
     """
-    lowest, highest, outcome = memory.lowest, memory.highest, memory.outcome
+    lowest, highest = memory.lowest, memory.highest
     q, q_before, q_after = tick.position_reference, memory.q_before, memory.q_after
     n, h = q.shape[0], tick.period
     longest = LONGEST_TIMES * memory.duration / memory.speed_scale + LONGEST_WAIT
-    still = 0.0
-    time, steps = 0.0, 0
-    clear(outcome)
-    outcome[0] = STUCK
-    outcome[4] = np.inf
-    while time < longest and still <= 0.3 and outcome[0] == STUCK:
+    ending, outside, position = STUCK, 0, 0.0
+    time, still, steps = 0.0, 0.0, 0
+    singular_value, farthest, square = np.inf, 0.0, 0.0
+    while time < longest and still <= STUCK_TIME and ending == STUCK:
         copy(q, q_before)
         copy(q_after, q)
         if steps < trace.shape[0]:
@@ -79,23 +109,23 @@ def rehearse(dynamics: np.ndarray, memory: Struct, tick: Struct, trace: np.ndarr
             steps += 1
         follow(dynamics, memory, tick)
         time += h
-        outcome[3] = time
-        outcome[4] = min(outcome[4], memory.reference_singular_value)
-        outcome[6] = max(outcome[6], memory.off_path)
-        outcome[7] = max(outcome[7], _square_of_stretch(dynamics, memory, tick))
+        singular_value = min(singular_value, memory.reference_singular_value)
+        farthest = max(farthest, memory.off_path)
+        square = max(square, _square_of_stretch(dynamics, memory, tick))
         fastest = 0.0
         for i in range(n):
-            if not lowest[i] <= q_after[i] <= highest[i] and outcome[0] == STUCK:
-                outcome[0] = OUTSIDE
-                outcome[1] = i
-                outcome[2] = q_after[i]
+            if not lowest[i] <= q_after[i] <= highest[i] and ending == STUCK:
+                ending, outside, position = OUTSIDE, i, q_after[i]
             fastest = max(fastest, abs(q_after[i] - q[i]) / h)
-        at_goal = memory.path_time >= memory.duration and memory.off_path < 1e-6
+        at_goal = memory.path_time >= memory.duration and memory.off_path < AT_GOAL
         # The posture of a redundant arm may take its time, the tool is there.
-        if outcome[0] == STUCK and at_goal and (n > 6 or fastest < 1e-4):
-            outcome[0] = ARRIVED
-        still = still + h if fastest < 1e-3 and memory.limited else 0.0
-    outcome[5] = memory.off_path
+        if ending == STUCK and at_goal and (n > 6 or fastest < REST):
+            ending = ARRIVED
+        still = still + h if fastest < SLOWEST and memory.limited else 0.0
+    outcome = memory.outcome
+    outcome[0], outcome[1], outcome[2], outcome[3] = ending, outside, position, time
+    outcome[4], outcome[5] = singular_value, memory.off_path
+    outcome[6], outcome[7] = farthest, square
     return steps
 
 

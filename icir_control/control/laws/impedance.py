@@ -84,7 +84,7 @@ class Impedance(Law):
     damping: FloatArray = parameter(
         [],
         'N s/m, N m s/rad',
-        'instead of the ratio: one figure for each axis, or the 36 of a matrix by rows',
+        'instead of the ratio: one number for each axis, or the 36 of a matrix by rows',
         lower=-1e5,
         upper=1e5,
         may_be_empty=True,
@@ -166,11 +166,11 @@ class Impedance(Law):
         if not self.held_link:
             try:
                 following, path = self.following, self.path
-                return plan_pose_motion(arm, start, goal, *how, following, path, leans=True)
+                return plan_pose_motion(arm, start, goal, *how, following, path, is_compliant=True)
             except RefusedError:
                 if arm.nv >= 6:
                     raise
-        return plan_position_motion(arm, start, goal, *how, self._joints, leans=True)
+        return plan_position_motion(arm, start, goal, *how, self._joints, is_compliant=True)
 
     @compiled
     def acceleration(self, tick: Tick) -> FloatArray:
