@@ -208,7 +208,7 @@ class Controller(Switching):
         touch = _contact_in_words(engine)
         words = f'contact: {touch}; the path waits' if touch else 'no contact; the path goes on'
         level = 'warning' if touch else 'info'
-        self._events.append(Event(level, f'{self.mode}: {words}', self.mode))
+        self._events.append(Event(level, f'{self.mode or "held"}: {words}', self.mode))
 
     def _brake(self, time: float) -> None:
         """Say once why the arm is braked; hold it as soon as it is slow.

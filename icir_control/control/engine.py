@@ -264,9 +264,9 @@ class Engine:
         """How much time is left until the reference is at the end of its path [s]."""
         if self.memory.path == NO_PATH:
             return 0.0
-        left = float(self.memory.duration - self.memory.path_time_now)
+        left = self.memory.duration - self.memory.path_time_now
         left += sum(segment.duration for segment in self._segments)
-        return max(left, self.workspace.time_off_path)
+        return max(float(left), self.workspace.time_off_path)
 
     # --- What it runs ---------------------------------------------------------------------
 
@@ -370,10 +370,12 @@ class Engine:
         # The motion begins at the clock's time, before the first torque of its own arrives.
         late = period * memory.delay
         time = float(tick.time) - late
-        if memory.tracks and not measured:
+        a = 0.0
+        if memory.contact:  # behind which the reference lies, and of which the model knows nothing
+            q, v = self.q, np.zeros_like(self.v)
+        elif memory.tracks and not measured:
             q, v, a = tick.position_reference, tick.velocity_reference, tick.acceleration_reference
         else:
-            a = 0.0
             q, v = ahead.q + self._position() - self.q, ahead.v + self._velocity() - self.v
         q = q - late * v
         if keep_pose and (memory.path == POSE_PATH or tick.on_joint_path):

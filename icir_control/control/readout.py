@@ -4,6 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from icir_control.control.engine import Engine
+from icir_control.control.kernels.contact import FREE
 from icir_control.control.kernels.memory import JOINT_PATH, POSE_PATH, as_placement
 from icir_control.spatial import SE3, Motion, log3
 
@@ -165,9 +166,13 @@ class Readout:
         """(6,) at the end effector, LOCAL, linear first, that explains the disturbance best.
 
         The least f with the least |J^T f - r|; directions in which the arm cannot feel a wrench,
-        at a singularity, count as none.
+        at a singularity, count as none. In a contact r, which waits then, is that of a faster
+        observer.
         """
-        J, r = self._engine.tick_record.jacobian, self._engine.memory.disturbance
+        memory = self._engine.memory
+        J, r = self._engine.tick_record.jacobian, memory.disturbance
+        if memory.contact != FREE:
+            r = memory.smooth_residual
         return np.linalg.lstsq(J.T, r, rcond=INSENSIBLE)[0]
 
     @property

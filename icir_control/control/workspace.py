@@ -266,8 +266,8 @@ class Workspace:
         """Let a new motion begin as if the arm touched nothing."""
         memory = self.memory
         memory.contact, memory.contact_changed, memory.rate_limit = FREE, 0, np.inf
+        memory.time_over = 0.0
         memory.off_joint_path[:] = memory.off_path_rate[:] = 0.0
-        memory.residual_mean[:] = memory.residual
 
     @property
     def time_off_path(self) -> float:

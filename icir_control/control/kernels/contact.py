@@ -17,6 +17,9 @@ from icir_control.trajectory.kernels import polynomial_at
 RESIDUAL_GAIN = 200.0
 """[1/s] Of the fast observer."""
 
+SMOOTH_GAIN, SMOOTH_NOISE = 30.0, 0.15
+"""[1/s] Of the filter after it, and the share of the noise that it leaves."""
+
 MEAN_RATE = 10.0
 """[1/s] At which the mean of the residual follows it, and friction at a reversal is forgotten."""
 
@@ -53,8 +56,16 @@ TICKS = 4
 PRESSING_RATE = 10.0
 """[1/s] At which a waiting path builds up the torque of contact."""
 
-OVER_SHARE, OVER_TIME = 0.3, 0.3
-"""Share of the torque of contact, and time [s] below it, after which the contact is over."""
+OVER_SHARE, OVER_TIME = 0.5, 0.3
+"""Share of the torque of contact, and time [s] below it, after which the contact is over; time
+above it counts backwards."""
+
+START_TIME = 0.03
+"""[s] From the start of a motion, or the end of a contact, in which none is felt: a push that has
+just ended leaves the residual, and would pass for one."""
+
+END_TIME = 0.5
+"""[s] After the end of a path, in which the arm may still come to what it was going to touch."""
 
 BACK_RATE = 10.0
 """[1/s] At which the reference comes back to a path of the joints from where the arm touched."""
@@ -77,14 +88,18 @@ def contact_share(memory: Struct, tick: Struct, unexplained: float, i: int) -> f
     """Take in joint i's unexplained torque; return the share of what counts as contact there.
 
     An encoder hides a motion of less than a count, and shows the next as a leap of the velocity.
-    The least change of the position that was ever seen is a count, or next to nothing.
+    The least change of the position that was ever seen is a count, or next to nothing. What comes
+    too slowly to be told from noise, and whether the contact lasts, a smooth residual tells.
     """
     h, residual, mean = tick.period, memory.residual, memory.residual_mean
     spread = memory.residual_spread
     friction = memory.contact_friction
     residual[i] += min(RESIDUAL_GAIN * h, 1.0) * (unexplained - residual[i])
-    if memory.contact != FREE:
-        friction[i] = 0.0  # what the path presses with is known better
+    is_free = memory.contact == FREE
+    smooth = memory.smooth_residual
+    smooth[i] += min(SMOOTH_GAIN * h, 1.0) * (residual[i] - smooth[i])
+    if not is_free:
+        friction[i] = min(2.0 * memory.friction[i], memory.largest_friction)  # it may turn
     elif abs(tick.velocity_reference[i]) < REVERSING_SPEED:
         friction[i] = memory.largest_friction
     else:
@@ -101,20 +116,26 @@ def contact_share(memory: Struct, tick: Struct, unexplained: float, i: int) -> f
     moved = abs(tick.q[i] - memory.measured_q[i])
     if moved > 0.0:
         memory.position_count[i] = min(memory.position_count[i], moved)
-    more = abs(residual[i] - mean[i])
+    noise += SHAKING * spread[i]
+    error, torque, beside = memory.residual_error, memory.contact_torque, friction[i]
+    beside += INERTIA_ERROR * abs(inertial)
+    lasts = abs(smooth[i] - mean[i])
     if memory.contact == WAITING:
         # Begun while the arm pressed already, the mean would not tell that it is free.
-        more = min(more, abs(residual[i]))
-    error, torque = memory.residual_error, memory.contact_torque
-    if memory.contact == FREE:
-        torque = min(max(SMALL_SHARE * torque, ERRED * error[i]), torque)
-    torque += friction[i] + noise + SHAKING * spread[i] + INERTIA_ERROR * abs(inertial)
-    share = more / torque
-    if memory.contact == FREE:
-        spread[i] += SPREAD_RATE * h * (more - spread[i])
-        rate = ERROR_RISE if more > error[i] else ERROR_FALL
-        error[i] += rate * h * (more - error[i])
-    if memory.contact == FREE and (share <= 1.0 or memory.ticks_touching == 0):
+        lasts = min(lasts, abs(smooth[i]))
+    share = lasts / (torque + beside + SMOOTH_NOISE * noise)
+    if not is_free:
+        return share
+    more = abs(residual[i] - mean[i])
+    if memory.time_over < START_TIME:
+        mean[i] = residual[i]
+        return 0.0
+    torque = min(max(SMALL_SHARE * torque, ERRED * error[i]), torque)
+    share = max(share, more / (torque + beside + noise))
+    spread[i] += SPREAD_RATE * h * (more - spread[i])
+    rate = ERROR_RISE if more > error[i] else ERROR_FALL
+    error[i] += rate * h * (more - error[i])
+    if share <= 1.0 or memory.ticks_touching == 0:
         mean[i] += MEAN_RATE * h * (residual[i] - mean[i])
     return share
 
@@ -131,20 +152,24 @@ def decide_contact(memory: Struct, tick: Struct, share: float) -> None:
         tick: The state that was measured.
         share: The greatest `contact_share` of a joint.
     """
-    under_way = memory.path != NO_PATH and memory.path_time_now < memory.duration
-    moves = memory.tracks and under_way and _fastest(tick.velocity_reference) > STILL
     if memory.contact != FREE:
         memory.contact_share = share
         least = -1.0 if memory.path_time > 0.0 else 0.0
         memory.rate_limit = memory.pressing_rate * max(1.0 - share, least)
-        over = memory.time_over + tick.period if share < OVER_SHARE else 0.0
-        memory.time_over = over
-        if over > OVER_TIME:
+        step = tick.period if share < OVER_SHARE else -tick.period
+        memory.time_over = max(memory.time_over + step, 0.0)
+        if memory.time_over > OVER_TIME:
+            memory.time_over = 0.0
             memory.contact = FREE
             memory.contact_changed = 1
             memory.rate_limit = np.inf
         return
-    touches = moves and share > 1.0 and memory.contact_torque > 0.0
+    memory.time_over += tick.period
+    left = memory.duration - memory.path_time_now
+    moves = left > 0.0 and _fastest(tick.velocity_reference) > STILL
+    moves = moves or (left <= 0.0 and left > -END_TIME)
+    tracks = memory.tracks and memory.path != NO_PATH
+    touches = tracks and moves and share > 1.0 and memory.contact_torque > 0.0
     memory.ticks_touching = memory.ticks_touching + 1 if touches else 0
     if memory.ticks_touching == TICKS:
         memory.contact = TOUCHED
@@ -184,6 +209,7 @@ def wait_here(memory: Struct, tick: Struct) -> None:
         behind += (reference[i] - q[i]) * u[i]
         square += u[i] * u[i]
     back = behind / square * memory.path_rate
+    memory.path_time = min(memory.path_time, memory.duration)
     memory.path_time -= min(max(back, 0.0), memory.path_time)
     memory.path_rate = memory.rate_limit = 0.0
     copy(q, reference)

@@ -141,11 +141,13 @@ MEMORY_LAYOUT = Layout(
         'contact_friction': (n,),
         'position_count': (n,),
         'residual': (n,),
+        'smooth_residual': (n,),
         'residual_mean': (n,),
         'residual_spread': (n,),
         'residual_error': (n,),
         'pressing_rate': (),
         'contact_share': (),
+        # Since a motion has begun free; in a contact, since it is over.
         'time_over': (),
         'off_joint_path': (n,),
         'off_path_rate': (n,),
