@@ -4,14 +4,17 @@ import os
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 from recorded_run import write_run
 from ros_processes import ICIR_CONTROL
 
+from icir_control.app.closed_loop import ClosedLoop
 from icir_control.app.recording.film import world_of
 from icir_control.app.recording.reader import Recording
+from icir_control.app.robot import RobotFiles
 from icir_control.share import share_directory
 
 SIZE = (800, 600)
@@ -139,6 +142,20 @@ def test_meshes_that_lie_above_the_urdf_are_in_the_film(tmp_path):
     # Another file of that name has other meshes, if any.
     (package / 'urdf' / 'arm.urdf').write_text(source)
     assert world_of(recording).left_out
+
+
+def test_a_film_is_of_the_joints_of_the_run(tmp_path):
+    """What mimics a joint moves with it; another one is held within its limits."""
+    urdf = (Path(__file__).resolve().parent / 'data' / 'coupled_arm.urdf').read_text()
+    before, grip, after = urdf.partition('<joint name="grip"')
+    urdf = before + grip + after.replace('lower="-1.5"', 'lower="0.1"', 1)
+    (tmp_path / 'arm.urdf').write_text(urdf)
+    robot, file = RobotFiles.of(model=str(tmp_path / 'arm.urdf')), tmp_path / 'run.mcap'
+    write_run(file, (('gravity', 5),), robot=robot, urdf=urdf)
+    loop, world = ClosedLoop(robot), world_of(Recording(file))
+    assert world.joint_names == loop.model.joint_names
+    q = np.array([0.1, 0.2, 1.3, 0.4, 0.5, 0.6])
+    np.testing.assert_array_equal(world.positions(q), loop.world.positions(q))
 
 
 def recorded(path, urdf, parameters):

@@ -9,6 +9,7 @@ from recorded_run import write_run
 from icir_control.app import main as command_line
 from icir_control.app.recording.reader import Recording
 from icir_control.app.recording.topics import MODE
+from icir_control.share import share_directory
 
 
 def run(monkeypatch, *arguments: object) -> int:
@@ -66,6 +67,34 @@ def test_a_report_is_one_page_with_the_figures_of_the_run(recorded, monkeypatch,
     assert float(duration.split()[0]) == pytest.approx(0.45, abs=0.02)
     (share,) = cells_of(page, 'whole run', 'peak torque fraction')
     assert 0.0 < float(share) < 1.0
+
+
+def test_the_arm_is_that_of_the_run_and_units_are_those_of_its_joints(
+    recorded, monkeypatch, tmp_path
+):
+    """A URDF without effort limits and with a body that none can be, whose first joint slides."""
+    urdf = (share_directory() / 'urdf' / 'gen3_6dof.urdf').read_text()
+    for pattern, text in (
+        (r'effort="[^"]*"', 'effort="0"'),
+        (r'<joint name="joint_1" type="continuous"', '<joint name="joint_1" type="prismatic"'),
+        (r'ixx="[^"]*"', 'ixx="1.0"'),
+    ):
+        urdf, count = re.subn(pattern, text, urdf)
+        assert count
+    options = {'default_effort': 1000.0, 'repair': True}
+    write_run(
+        tmp_path / 'run.mcap', (('gravity', 50),), joint_offset=0.01, urdf=urdf, parameters=options
+    )
+    assert run(monkeypatch, 'report', tmp_path / 'run.mcap', '--output', tmp_path / 'r.html') == 0
+    page = (tmp_path / 'r.html').read_text()
+    (fraction,) = cells_of(page, 'whole run', 'peak torque fraction')
+    torque = np.abs(Recording(tmp_path / 'run.mcap').states['effort']).max()
+    assert float(fraction) == pytest.approx(torque / 1000.0, rel=1e-2)
+    errors = re.findall('peak joint error</td><td class=number>(.*?) (.*?)</td>', page)
+    assert [unit for _, unit in errors] == ['rad', 'm'] * 2  # of the whole run, and of the mode
+    assert [float(value) for value, _ in errors] == pytest.approx([0.0, 0.01] * 2, abs=1e-6)
+    speeds = re.findall('peak joint speed</td><td class=number>.*? (.*?)</td>', page)
+    assert speeds == ['rad/s', 'm/s'] * 2
 
 
 def test_exported_tables_hold_the_states_to_the_last_bit(recorded, monkeypatch, tmp_path):

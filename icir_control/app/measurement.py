@@ -1,7 +1,7 @@
 """What is measured: columns over time, and single numbers with bounds."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -155,6 +155,18 @@ class Metric:
 def have_passed(metrics: Mapping[str, Sequence[Metric]]) -> bool:
     """Return whether every metric of every group is within its bounds."""
     return all(metric.passed for group in metrics.values() for metric in group)
+
+
+def by_unit(slides: NDArray[np.bool_], values: Array) -> Iterator[tuple[str, Array]]:
+    """Give the columns of the joints that turn and of those that slide, each with their unit.
+
+    Args:
+        slides: (nv,) whether a joint slides.
+        values: (n, nv) [rad or m].
+    """
+    for unit, joints in (('rad', ~slides), ('m', slides)):
+        if joints.any():
+            yield unit, values[:, joints]
 
 
 def angle_between(R_a: Array, R_b: Array) -> Array:

@@ -2,10 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from geometry_msgs.msg import PoseStamped
-from rcl_interfaces.msg import Parameter, ParameterEvent, ParameterType, ParameterValue
+from rcl_interfaces.msg import ParameterEvent
+from rclpy.parameter import Parameter
 from rclpy.time import Time
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
@@ -23,6 +25,7 @@ from icir_control.app.recording.topics import (
     TOPICS,
 )
 from icir_control.app.recording.writer import RecordingFile
+from icir_control.app.robot import RobotFiles
 from icir_control.share import share_directory
 from icir_control.spatial import SE3
 
@@ -42,27 +45,26 @@ def write_run(
     path: Path,
     modes: Sequence[tuple[str, int]] = (('gravity', 50), ('home', 450)),
     *,
-    robot: str = 'gen3_6dof',
+    robot: str | RobotFiles = 'gen3_6dof',
     joint_offset: float = 0.0,
     tool_offset: float = 0.0,
     states: bool = True,
     urdf: str = '',
-    parameters: Mapping[str, str] | None = None,
+    parameters: Mapping[str, Any] | None = None,
 ) -> list[np.ndarray]:
     """Run each mode for some steps, record it, and return position and velocity of each step.
 
     Args:
         path: The file.
         modes: Each with a number of steps.
-        robot: One that ships.
+        robot: One that ships, by name, or any with its `urdf`.
         joint_offset: Of the first joint's recorded reference from what it was [rad].
         tool_offset: Of the tool's recorded reference in z from what it was [m].
         states: Whether the file has states.
         urdf: The recorded description; by default the robot's.
-        parameters: Strings that are recorded as the controller's.
+        parameters: What is recorded as the controller's.
     """
-    start = np.zeros(6 if robot == 'gen3_6dof' else 7)
-    loop = ClosedLoop(robot, start=start)
+    loop = ClosedLoop(robot)
     file = RecordingFile(path)
     for topic, kind in {**TOPICS, **LATCHED}.items():
         if topic != STATES or states:
@@ -71,8 +73,7 @@ def write_run(
     file.write_message(f'/{DESCRIPTION}', String(data=urdf))
     event = ParameterEvent(node='/controller')
     for name, value in (parameters or {}).items():
-        text = ParameterValue(type=ParameterType.PARAMETER_STRING, string_value=value)
-        event.new_parameters.append(Parameter(name=name, value=text))
+        event.new_parameters.append(Parameter(name, value=value).to_parameter_msg())
     file.write_message(PARAMETERS, event)
     names = list(loop.model.joint_names)
     rows = []

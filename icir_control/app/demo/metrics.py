@@ -16,7 +16,7 @@ import numpy as np
 
 from icir_control.app.demo.plan import Phase
 from icir_control.app.demo.run import Run
-from icir_control.app.measurement import Array, Metric, TimeSeries, angle_between
+from icir_control.app.measurement import Array, Metric, TimeSeries, angle_between, by_unit
 from icir_control.control import Controller, ControllerConfig, Law, Start
 from icir_control.errors import ConfigurationError, UnknownNameError
 from icir_control.simulation import Plant, World
@@ -292,28 +292,21 @@ def spring_of(law: Any, q: Array) -> tuple[Array, Array, Array]:
 def _drift(part: Part) -> Iterator[Metric]:
     """How far an arm that should stand has moved; from when its reference, if any, rests."""
     q = part.rows['position'][part.rows['at_rest']]
-    for unit, moved in _by_unit(part, q - q[0]):
+    for unit, moved in by_unit(part.law.arm.translates, q - q[0]):
         yield Metric('drift', float(np.abs(moved).max()), unit, 1e-6)
 
 
 def _joint_error(part: Part) -> Iterator[Metric]:
     errors = part.rows['position'] - part.rows['position_reference']
-    for unit, error in _by_unit(part, errors):
+    for unit, error in by_unit(part.law.arm.translates, errors):
         yield Metric('peak_joint_error', float(np.abs(error).max()), unit, 20e-6)
         yield Metric('rms_joint_error', float(np.sqrt(np.mean(error**2))), unit, 20e-6)
 
 
 def _joint_goal(part: Part) -> Iterator[Metric]:
-    for unit, final in _by_unit(part, part.rows['position'][-1:] - part.law.target):
+    missed = part.rows['position'][-1:] - part.law.target
+    for unit, final in by_unit(part.law.arm.translates, missed):
         yield Metric('final_joint_error', float(np.abs(final).max()), unit, 1e-4)
-
-
-def _by_unit(part: Part, values: Array) -> Iterator[tuple[str, Array]]:
-    """Give the columns (n, ...) of the joints that turn and of those that slide, by unit."""
-    slides = part.law.arm.translates
-    for unit, joints in (('rad', ~slides), ('m', slides)):
-        if joints.any():
-            yield unit, values[:, joints]
 
 
 def _pose_error(part: Part) -> Iterator[Metric]:

@@ -10,12 +10,10 @@ import numpy as np
 
 from icir_control.app.environment import writing
 from icir_control.app.measurement import Array, TimeSeries
-from icir_control.app.processes import CONTROLLER
-from icir_control.app.recording.reader import Recording, RecordingError
+from icir_control.app.recording.reader import Recording
 from icir_control.app.recording.topics import JOINT_REFERENCE
 from icir_control.dynamics import KinematicTree
 from icir_control.errors import ConfigurationError
-from icir_control.nodes.robot import RobotParameters
 from icir_control.simulation import World
 from icir_control.simulation.camera import Camera
 
@@ -103,21 +101,13 @@ def world_of(recording: Recording) -> World:
     Raises:
         RecordingError: It is of a robot that its own URDF does not describe.
     """
-    own = RobotParameters.of(recording.parameters.get(CONTROLLER, {}))
-    tree = KinematicTree(recording.description)
-    names = recording.joint_names
-    missing = [name for name in names if name not in tree.moving]
-    if missing:
-        raise RecordingError(
-            recording.path, f'is of another robot than its URDF, which lacks {", ".join(missing)}'
-        )
-    locked = own.locked
-    held = {name: locked.get(name, 0.0) for name in tree.moving if name not in names}
+    options, names = recording.options(), recording.joint_names
+    last = KinematicTree(recording.description).moving[names[-1]]
     return World(
-        own.source_of(recording.description),
+        recording.robot.source_of(recording.description),
         joint_names=names,
-        end_effector_frame=tree.moving[names[-1]].find('child').get('link'),
-        **own.options(held),
+        end_effector_frame=last.find('child').get('link'),
+        **options,
     )
 
 

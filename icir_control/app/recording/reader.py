@@ -18,6 +18,7 @@ from rclpy.serialization import deserialize_message
 from std_msgs.msg import String
 
 from icir_control.app.measurement import Array, TimeSeries
+from icir_control.app.processes import CONTROLLER
 from icir_control.app.recording.mcap_writer import MAGIC
 from icir_control.app.recording.topics import (
     APPLIED_WRENCH,
@@ -27,7 +28,9 @@ from icir_control.app.recording.topics import (
     STATES,
     TOPICS,
 )
+from icir_control.dynamics import KinematicTree
 from icir_control.errors import IcirError
+from icir_control.nodes.robot import RobotParameters
 from icir_control.nodes.transport.conversions import (
     nanoseconds_of,
     placement_of,
@@ -172,6 +175,34 @@ class Recording:
         if DESCRIPTION not in self.messages:
             raise RecordingError(self.path, f'has no {DESCRIPTION}')
         return str(deserialize_message(self.messages[DESCRIPTION][-1].raw, String).data)
+
+    @cached_property
+    def robot(self) -> RobotParameters:
+        """What the controller's parameters said of the arm; the defaults where none are there."""
+        return RobotParameters.of(self.parameters.get(CONTROLLER, {}))
+
+    def options(self) -> dict[str, Any]:
+        """Return the keywords of `load_urdf` and of `World` that give the arm of the run.
+
+        The joints of the states move, and what mimics them; all others are held.
+
+        Raises:
+            RecordingError: There is no URDF, or it lacks a joint of the states.
+        """
+        tree, names = KinematicTree(self.description), self.joint_names
+        if missing := [name for name in names if name not in tree.moving]:
+            raise RecordingError(
+                self.path, f'is of another robot than its URDF, which lacks {", ".join(missing)}'
+            )
+        locked = self.robot.locked
+        # An arm that begins where it ends has no joints: here is where each one is held.
+        everything = tree.chain(names[0], names[0], locked).held
+        held = {
+            name: position
+            for name, position in everything.items()
+            if name not in names and (name in locked or tree.moving[name].find('mimic') is None)
+        }
+        return self.robot.options(held)
 
     @cached_property
     def wrenches(self) -> list[tuple[int, str, Array]]:

@@ -39,12 +39,12 @@ from icir_control.app.recording.topics import (
 )
 from icir_control.collision import load_collision_shapes
 from icir_control.control import Controller, ControllerConfig
-from icir_control.dynamics import KinematicTree, load_urdf
+from icir_control.dynamics import load_urdf
 from icir_control.errors import ConfigurationError
 from icir_control.nodes.bridge.config import BridgeConfig
 from icir_control.nodes.controller.interface import DERIVED, INTERFACE
 from icir_control.nodes.controller.requests import waypoints_of
-from icir_control.nodes.robot import ROBOT, RobotParameters
+from icir_control.nodes.robot import ROBOT
 from icir_control.nodes.transport.messages import NANOSECONDS
 from icir_control.nodes.transport.outcome import JOINTS, TRAJECTORY, Outcome
 from icir_control.parameter import replaced
@@ -126,16 +126,7 @@ class Rerun:
         for node in (BRIDGE, CONTROLLER):
             if node not in recording.given:
                 raise RecordingError(recording.path, f'has no parameters of the {node}')
-        given = recording.given[CONTROLLER]
-        own = RobotParameters.of(given)
-        tree = KinematicTree(recording.description)
-        chain = tree.chain(
-            given['base_frame'],
-            given['end_effector_frame'],
-            own.locked,
-            whole_tree=own.whole_tree,
-        )
-        robot = own.options(chain.held)
+        own, robot = recording.robot, recording.options()
         model = load_urdf(recording.description, **robot)
         if model.joint_names != recording.joint_names:
             raise RecordingError(
@@ -147,7 +138,7 @@ class Rerun:
         self._model, self._robot = model, robot
         self._source = own.source_of(recording.description)
         self._given = (
-            _own(given),
+            _own(recording.given[CONTROLLER]),
             partial(load_collision_shapes, self._source, package_dirs=own.package_dirs),
         )
         self._begin()

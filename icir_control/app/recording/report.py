@@ -11,18 +11,14 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 import plotly.io
+from numpy.typing import NDArray
 from plotly.subplots import make_subplots
 
 from icir_control.app.environment import writing
-from icir_control.app.measurement import (
-    Array,
-    Metric,
-    TimeSeries,
-    angle_between,
-)
+from icir_control.app.measurement import Array, Metric, TimeSeries, angle_between, by_unit
 from icir_control.app.recording.reader import Recording, RecordingError, Span
 from icir_control.app.recording.topics import CURRENT_POSE, JOINT_REFERENCE, REFERENCE_POSE
-from icir_control.dynamics import load_urdf
+from icir_control.dynamics import Model, load_urdf
 from icir_control.errors import IcirError
 
 _POINTS = 4000  # of a curve, at most
@@ -75,31 +71,47 @@ class Tracking:
         )
 
     @cached_property
-    def torque_share(self) -> TimeSeries:
+    def model(self) -> Model | None:
+        """The arm; None where no URDF of it is there."""
+        try:
+            return load_urdf(self.recording.description, **self.recording.options())
+        except IcirError:
+            return None
+
+    @cached_property
+    def slides(self) -> NDArray[np.bool_]:
+        """Which joints slide (nv,); without a URDF all are taken to turn."""
+        joints = () if self.model is None else self.model.joints
+        sliding = [joint.name for joint in joints if joint.kind.lengths]
+        return np.isin(self.recording.joint_names, sliding)
+
+    @cached_property
+    def torque_fraction(self) -> TimeSeries:
         """The `effort` of each joint over its limit (n, nv); no rows where no URDF is there."""
         states = self.recording.states
-        try:
-            model = load_urdf(self.recording.description)
-        except IcirError:
+        if self.model is None:
             return states.take(slice(0))
-        limits = dict(zip(model.joint_names, model.effort_limit, strict=True))
-        limit = np.array([limits.get(name, np.inf) for name in self.recording.joint_names])
+        limits = dict(zip(self.model.joint_names, self.model.effort_limit, strict=True))
+        # Where the URDF says 0 there is none.
+        limit = np.array([limits.get(name) or np.inf for name in self.recording.joint_names])
         return TimeSeries(states.time, {'effort': states['effort'] / limit})
 
     def metrics(self, span: Span) -> list[Metric]:
         """Return what can be measured in a span of time, of whatever mode runs in it."""
-        states, joints, tool, share = (
+        states, joints, tool, torque = (
             series.between(span.start, span.end)
-            for series in (self.recording.states, self.joints, self.tool, self.torque_share)
+            for series in (self.recording.states, self.joints, self.tool, self.torque_fraction)
         )
-        speed = np.abs(states['velocity'])
-        metrics = [Metric('duration', span.end - span.start, 's')]
-        metrics += [Metric('peak_joint_speed', _peak(speed), 'rad/s')]
-        metrics += [Metric('peak_joint_error', _peak(joints['error']), 'rad')]
-        metrics += [Metric('peak_tool_distance', _peak(tool['distance']), 'm')]
-        metrics += [Metric('peak_tool_rotation', _peak(tool['angle']), 'rad')]
-        metrics += [Metric('peak_torque_fraction', _peak(share['effort']))]
-        return metrics
+        speeds = by_unit(self.slides, states['velocity'])
+        errors = by_unit(self.slides, joints['error'])
+        return [
+            Metric('duration', span.end - span.start, 's'),
+            *(Metric('peak_joint_speed', _peak(speed), f'{unit}/s') for unit, speed in speeds),
+            *(Metric('peak_joint_error', _peak(error), unit) for unit, error in errors),
+            Metric('peak_tool_distance', _peak(tool['distance']), 'm'),
+            Metric('peak_tool_rotation', _peak(tool['angle']), 'rad'),
+            Metric('peak_torque_fraction', _peak(torque['effort'])),
+        ]
 
 
 def write_report(recordings: Sequence[Recording], path: Path) -> None:
@@ -312,7 +324,7 @@ def _pushes(recording: Recording) -> list[Span]:
 
 def _draw(figure: go.Figure, tracking: Tracking, dash: str, suffix: str) -> None:
     recording, joints, tool = tracking.recording, tracking.joints, tracking.tool
-    share = tracking.torque_share
+    torque = tracking.torque_fraction
     names = recording.joint_names
 
     def add(
@@ -335,8 +347,8 @@ def _draw(figure: go.Figure, tracking: Tracking, dash: str, suffix: str) -> None
         add(1, recording.states, recording.states['position'][:, i], name, colour)
         error = np.abs(joints['error'][:, i])
         add(2, joints, np.maximum(error, _SMALLEST), name, colour)
-        if len(share):
-            add(5, share, share['effort'][:, i], name, colour)
+        if len(torque):
+            add(5, torque, torque['effort'][:, i], name, colour)
     for i, name in enumerate('xyz'):
         add(3, tool, tool['position'][:, i], name, _COLOURS[i])
         wanted = tool['reference'][:, i]
