@@ -61,7 +61,7 @@ def test_a_report_is_one_page_with_the_figures_of_the_run(recorded, monkeypatch,
     assert len(page) > 1_000_000
     # The references were written with these offsets; the arm itself errs by less than 1e-9.
     assert cells_of(page, 'home', 'peak joint error') == ['0.0125 rad']
-    assert cells_of(page, 'home', 'peak tool distance') == ['0.0037 m']
+    assert cells_of(page, 'home', 'peak position error') == ['0.0037 m']
     # A mode is placed by when its message came.
     (duration,) = cells_of(page, 'home', 'duration')
     assert float(duration.split()[0]) == pytest.approx(0.45, abs=0.02)

@@ -11,7 +11,9 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
 from icir_control import Robot
 from icir_control.app.study.engine import (
@@ -197,7 +199,8 @@ def test_the_table_does_not_depend_on_the_workers(tmp_path, start_cluster):
 
 
 def row_of(run, sample):
-    return {'run': run, **sample, 'outcome': 'arrived', 'time': 0.1, 'joint_error': np.nan}
+    metrics = dict.fromkeys(METRICS, np.nan)
+    return {'run': run, **sample, 'outcome': 'arrived', 'time': 0.1, **metrics}
 
 
 def test_a_table_outlives_the_process_that_writes_it(tmp_path):
@@ -232,6 +235,13 @@ def test_a_table_is_of_one_study(tmp_path):
     for old, new in (('- hold', '- home'), ('2.0]', '3.0]'), ('number: 5', 'seed: 1')):
         with pytest.raises(ConfigurationError, match='table.parquet is of another study; name'):
             StudyTable(path, study_of(tmp_path, TEXT.replace(old, new)))
+    written = path.read_bytes()
+    other = pd.read_parquet(path).rename(columns={'position_error': 'tool_error'})
+    metadata = parquet.read_table(path).schema.metadata
+    parquet.write_table(pa.Table.from_pandas(other).replace_schema_metadata(metadata), path)
+    with pytest.raises(ConfigurationError, match='table.parquet is of another study; name'):
+        StudyTable(path, study)  # another version had other metrics
+    path.write_bytes(written)
     # One with more runs goes on, as long as those that there are stay.
     assert [*StudyTable(path, study_of(tmp_path, TEXT.replace('number: 5', 'number: 6'))).rows]
     path.write_text('run,outcome')

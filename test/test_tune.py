@@ -24,7 +24,7 @@ vary:
 tune:
   joint_gains.kp: [10000.0, 100000.0]
   observer.gain: [0.0, 50.0]
-limits: {torque_share: 0.9}
+limits: {torque_fraction: 0.9}
 trials: 4
 unseen: 5
 """
@@ -41,9 +41,9 @@ def tuning_of(tmp_path, text=TEXT):
     [
         ('trials: 4', 'trials: 0', 'trials = 0 is not valid; expected a whole number, at least 1'),
         ('trials: 4', 'trails: 4', 'expected run, vary, tune, and of the others some of limits'),
-        ('trials: 4', 'minimise: error', 'one of joint_error, overshoot, tool_error'),
-        ('torque_share: 0.9', 'torque: 0.9', 'bounds of some of joint_error'),
-        ('torque_share: 0.9', 'torque_share: 0', 'limits.torque_share = 0 is not valid; expected'),
+        ('trials: 4', 'minimise: error', 'one of joint_error, overshoot, position_error'),
+        ('torque_fraction: 0.9', 'torque: 0.9', 'bounds of some of joint_error'),
+        ('_fraction: 0.9', '_fraction: 0', 'limits.torque_fraction = 0 is not valid; expected'),
         ('  observer.gain', '  observr.gain', "tune has 'observr.gain'; expected one of"),
         ('  observer.gain', '  plant.mass_scale', "tune has 'plant.mass_scale'; expected one of"),
         (
@@ -78,10 +78,10 @@ def test_the_worst_plant_counts_and_one_that_does_not_arrive_is_a_limit_exceeded
 
     worst, excess = tuning.cost([row(0.1, 0.45), row(0.3, 0.9)])
     assert worst == 0.3
-    assert excess == {'arrived': 0.0, 'torque_share': 0.0}
-    assert tuning.cost([row(0.1, 1.8), row(0.0, 0.0)])[1]['torque_share'] == 1.0
+    assert excess == {'arrived': 0.0, 'torque_fraction': 0.0}
+    assert tuning.cost([row(0.1, 1.8), row(0.0, 0.0)])[1]['torque_fraction'] == 1.0
     worst, excess = tuning.cost([row(0.1, 0.45), row(np.nan, np.nan, 'MotionError: braked')])
-    assert (worst, excess) == (0.1, {'arrived': 1.0, 'torque_share': -0.5})
+    assert (worst, excess) == (0.1, {'arrived': 1.0, 'torque_fraction': -0.5})
     worst, excess = tuning.cost([row(np.nan, np.nan, 'MotionError: braked')])
     assert worst == np.inf
     assert excess['arrived'] == 1.0

@@ -108,8 +108,8 @@ class Tracking:
             Metric('duration', span.end - span.start, 's'),
             *(Metric('peak_joint_speed', _peak(speed), f'{unit}/s') for unit, speed in speeds),
             *(Metric('peak_joint_error', _peak(error), unit) for unit, error in errors),
-            Metric('peak_tool_distance', _peak(tool['distance']), 'm'),
-            Metric('peak_tool_rotation', _peak(tool['angle']), 'rad'),
+            Metric('peak_position_error', _peak(tool['distance']), 'm'),
+            Metric('peak_rotation_error', _peak(tool['angle']), 'rad'),
             Metric('peak_torque_fraction', _peak(torque['effort'])),
         ]
 

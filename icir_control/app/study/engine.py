@@ -215,7 +215,9 @@ class StudyTable:
             of_study, rows = read(file)
             self.rows |= {row['run']: row for row in rows}
             fits = all(
-                run < len(samples) and samples[run].items() <= row.items()
+                run < len(samples)
+                and samples[run].items() <= row.items()
+                and study.units.keys() <= row.keys()
                 for run, row in self.rows.items()
             )
             if of_study not in (self._study, None) or not fits:

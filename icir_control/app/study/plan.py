@@ -29,9 +29,9 @@ _WAYS = {'grid': 1, 'uniform': 2, 'normal': 2}
 METRICS = {
     'joint_error': 'rad',
     'overshoot': 'rad',
-    'tool_error': 'm',
-    'tool_turn': 'rad',
-    'torque_share': '',
+    'position_error': 'm',
+    'rotation_error': 'rad',
+    'torque_fraction': '',
 }
 """The greatest of a run, by name, with units. `overshoot` is how far a joint goes beyond the range
 of its reference while a mode runs."""

@@ -74,9 +74,9 @@ def run_one(study: Study, index: int, sample: Sample, record: Path | None = None
         'time': robot.time,
         'joint_error': float(np.abs(log.q_reference - log.q).max()),
         'overshoot': _overshoot(log),
-        'tool_error': float(np.linalg.norm(tool[:, 0], axis=1).max()),
-        'tool_turn': float(np.linalg.norm(tool[:, 1], axis=1).max()),
-        'torque_share': float((np.abs(log.torque) / robot.model.effort_limit).max()),
+        'position_error': float(np.linalg.norm(tool[:, 0], axis=1).max()),
+        'rotation_error': float(np.linalg.norm(tool[:, 1], axis=1).max()),
+        'torque_fraction': float((np.abs(log.torque) / robot.model.effort_limit).max()),
         **{name: float(metric_of(one)(log)) for name, one in study.metrics.items()},
     }
 
