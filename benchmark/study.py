@@ -32,14 +32,7 @@ SLEEPERS = 100
 RUNS_EACH = 40
 """Runs of each worker, so that begin and end of a study weigh little."""
 ASKED_SPEED, ASKED_OVERHEAD = 0.9, 5.0  # -, ms
-STUDY = Study(
-    'gen3_6dof',
-    ('home', {'wait': 3.0}),  # 5 s
-    {'plant.payload_mass': {'uniform': [0.0, 2.0]}},
-    1,
-    'sobol',
-    0,
-)
+STUDY = Study(('home', {'wait': 3.0}), {'plant.payload_mass': {'uniform': [0.0, 2.0]}})  # 5 s
 REFUSED = {'plant.payload_mass': -1.0}
 
 

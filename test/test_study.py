@@ -69,8 +69,14 @@ def test_samples_are_as_asked_and_the_same_each_time(tmp_path):
 @pytest.mark.parametrize(
     ('old', 'new', 'words'),
     [
-        ('number: 5', 'number: 0', 'number = 0 is not valid; expected a whole number, at least 1'),
-        ('number: 5', 'numbr: 5', 'expected run, vary, and of the others'),
+        ('number: 5', 'number: 0', 'number = 0 is not valid; expected an integer, at least 1'),
+        ('number: 5', 'numbr: 5', 'unknown parameter numbr; did you mean number'),
+        ('number: 5', 'seed: -1', 'seed = -1 is not valid; expected an integer, at least 0'),
+        ('number: 5', 'robot: gen4', "robot = 'gen4' is not valid; expected one of gen3_6dof"),
+        ('number: 5', 'metrics: [1]', r'metrics = \[1\] is not valid; expected module:function'),
+        (TEXT, '- hold', 'is no study; expected keys such as run and vary'),
+        ('run:', 'runs:', 'unknown parameter runs; did you mean run'),
+        ('vary:', 'vary: [1]\nmetrics:', r'vary = \[1\] is not valid; expected parameters by'),
         (
             '- hold',
             '- fly',
@@ -281,7 +287,7 @@ async def work(address, folder):
     async with Worker(address, nthreads=1, local_directory=folder) as worker:
         await worker.finished()
 
-run_one(Study('gen3_6dof', ('hold',), {}, 1, 'sobol', 0), 0, {})
+run_one(Study(('hold',), {}), 0, {})
 for line in sys.stdin:
     pid = os.fork()
     if not pid:
@@ -457,7 +463,7 @@ def test_the_page_tells_the_worst_runs_and_how_to_see_them(tmp_path):
 
 
 def test_overshoot_is_beyond_the_range_of_the_reference():
-    study = Study('gen3_6dof', ('home',), {}, 1, 'sobol', 0)
+    study = Study(('home',), {})
     exact = run_one(study, 0, {})
     assert exact['overshoot'] < 1e-6  # rad: the model is the plant
     loaded = run_one(study, 0, {'plant.payload_mass': 2.0})

@@ -39,8 +39,8 @@ def tuning_of(tmp_path, text=TEXT):
 @pytest.mark.parametrize(
     ('old', 'new', 'words'),
     [
-        ('trials: 4', 'trials: 0', 'trials = 0 is not valid; expected a whole number, at least 1'),
-        ('trials: 4', 'trails: 4', 'expected run, vary, tune, and of the others some of limits'),
+        ('trials: 4', 'trials: 0', 'trials = 0 is not valid; expected an integer, at least 1'),
+        ('trials: 4', 'trails: 4', 'unknown parameter trails; did you mean trials'),
         ('trials: 4', 'minimise: error', 'one of joint_error, overshoot, position_error'),
         ('torque_fraction: 0.9', 'torque: 0.9', 'bounds of some of joint_error'),
         ('_fraction: 0.9', '_fraction: 0', 'limits.torque_fraction = 0 is not valid; expected'),

@@ -15,14 +15,12 @@ from icir_control.app.closed_loop import ClosedLoop
 from icir_control.app.robot import DEFAULT_ROBOT, robot_names
 from icir_control.control import ControllerConfig
 from icir_control.errors import ConfigurationError
-from icir_control.parameter import Parameter, parameters_of
+from icir_control.parameter import Parameter, checked, parameter, parameters_of, subgroup
 from icir_control.robot.log import Log
 from icir_control.simulation import Plant
 
 PLANT, START, GOAL = 'plant.', 'start.', 'goal.'
 SAMPLINGS = ('sobol', 'random')
-KEYS = ('run', 'vary', 'robot', 'number', 'sampling', 'seed', 'metrics')
-"""Of a file; it needs the first two."""
 _WAYS = {'grid': 1, 'uniform': 2, 'normal': 2}
 """How many numbers each needs at least."""
 
@@ -56,7 +54,6 @@ class Study:
     """Runs that differ in some numbers.
 
     Attributes:
-        robot: Name of a robot that ships with the package.
         run: What happens one after the other: the name of a mode; `push` (3,) [N] with `seconds`;
             a target, `move_to` or `move_by` (3,) [m], or `move_joints` (nv,) [rad or m], which
             takes 2 s or so many `seconds`; or `wait` [s].
@@ -64,18 +61,21 @@ class Study:
             (`start.joint_1` [rad or m], of a joint) or the goal (`goal.x` [m], added to each
             `move_to` and `move_by`): `grid` with values, `uniform` with two ends, or `normal`
             with mean and standard deviation.
-        number: Samples of what is not a grid, at each place of the grid.
-        sampling: `sobol`, which fills the space evenly, or `random`.
-        seed: Of the samples.
         metrics: Beside those that every study has, by name: `module:function` of the log.
     """
 
-    robot: str
     run: tuple[Any, ...]
     vary: Mapping[str, Mapping[str, list[float]]]
-    number: int
-    sampling: str
-    seed: int
+    robot: str = parameter(
+        DEFAULT_ROBOT, '', 'a robot that ships with the package', choices=tuple(robot_names())
+    )
+    number: int = parameter(
+        1, '', 'samples of what is not a grid, at each place of the grid', lower=1
+    )
+    sampling: str = parameter(
+        'sobol', '', '`sobol`, which fills the space evenly, or `random`', choices=SAMPLINGS
+    )
+    seed: int = parameter(0, '', 'of the samples', lower=0)
     metrics: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -90,7 +90,7 @@ class Study:
         Raises:
             ConfigurationError: Says what is wrong, and what would be valid.
         """
-        return cls.of(read_file(path, KEYS))
+        return cls.of(read_file(path))
 
     @classmethod
     def of(cls, given: Mapping[str, Any]) -> Self:
@@ -99,20 +99,11 @@ class Study:
         Raises:
             ConfigurationError: Says what is wrong, and what would be valid.
         """
-        run, vary = given['run'] or [], given['vary'] or {}
+        parameters = checked(cls, given, 0, also=('run', 'vary', 'metrics'))
+        run, metrics = given.get('run') or [], given.get('metrics') or {}
         if not isinstance(run, list):
             raise invalid('run', run, 'a list of modes and pushes')
-        if not isinstance(vary, dict):
-            raise invalid('vary', vary, 'parameters by name')
-        study = cls(
-            given.get('robot', DEFAULT_ROBOT),
-            tuple(run),
-            vary,
-            given.get('number', 1),
-            given.get('sampling', 'sobol'),
-            given.get('seed', 0),
-            given.get('metrics', {}),
-        )
+        study = cls(tuple(run), subgroup(given, 'vary'), metrics=metrics, **parameters)
         study.check()
         return study
 
@@ -122,14 +113,6 @@ class Study:
         Raises:
             ConfigurationError: Says what is wrong, and what would be valid.
         """
-        for name, least in (('number', 1), ('seed', 0)):
-            value = getattr(self, name)
-            if type(value) is not int or value < least:
-                raise invalid(name, value, f'a whole number, at least {least}')
-        if self.sampling not in SAMPLINGS:
-            raise invalid('sampling', self.sampling, f'one of {", ".join(SAMPLINGS)}')
-        if self.robot not in robot_names():
-            raise invalid('robot', self.robot, f'one of {", ".join(robot_names())}')
         config = config_of(self.robot)
         if not self.run:
             raise invalid('run', list(self.run), 'at least one mode or push')
@@ -197,27 +180,18 @@ class Study:
         ]
 
 
-def read_file(path: Path, keys: tuple[str, ...], also: tuple[str, ...] = ()) -> dict[str, Any]:
-    """Read a file with the keys of a study.
-
-    Args:
-        path: YAML.
-        keys: It may have; the first two it needs.
-        also: Further keys that it needs.
+def read_file(path: Path) -> dict[str, Any]:
+    """Read the YAML of a study or a tuning.
 
     Raises:
-        ConfigurationError: It is not readable, or lacks a key, or has others.
+        ConfigurationError: It is not readable, or has no keys.
     """
     try:
         given = yaml.safe_load(path.read_text())
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise ConfigurationError(f'{path} cannot be read as a study: {error}') from error
-    needed = (*keys[:2], *also)
-    if not isinstance(given, dict) or not {*needed} <= set(given) <= {*keys, *also}:
-        others = ', '.join(sorted({*keys} - {*needed}))
-        raise ConfigurationError(
-            f'{path} is no study; expected {", ".join(needed)}, and of the others some of {others}'
-        )
+    if not isinstance(given, dict):
+        raise ConfigurationError(f'{path} is no study; expected keys such as run and vary')
     return given
 
 

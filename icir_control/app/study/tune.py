@@ -8,7 +8,7 @@ import math
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -19,7 +19,6 @@ from icir_control.app.processes import CONTROLLER
 from icir_control.app.robot import RobotFiles
 from icir_control.app.study.engine import run_all
 from icir_control.app.study.plan import (
-    KEYS,
     PLANT,
     Sample,
     Study,
@@ -31,13 +30,10 @@ from icir_control.app.study.plan import (
 )
 from icir_control.app.study.run import ARRIVED, Row, given
 from icir_control.errors import ConfigurationError
-from icir_control.parameter import replaced
+from icir_control.parameter import checked, parameter, replaced, subgroup
 
 if TYPE_CHECKING:
     from optuna import Study as Search
-
-OWN = {'minimise': 'joint_error', 'limits': {}, 'trials': 100, 'unseen': 200}
-"""Keys that a study has not, with their defaults; beside `tune`, which has none."""
 
 
 @dataclass(frozen=True)
@@ -47,18 +43,21 @@ class Tuning:
     Attributes:
         study: The plants, and what happens on each.
         tune: Both ends by parameter; where both are positive, the search is over the logarithm.
-        minimise: The metric whose greatest value over the plants counts.
         limits: Of metrics, upper bounds that hold on every plant.
-        trials: How many sets of parameters are tried; the first is the one that ships.
-        unseen: How many other plants show what was gained; as many more as fill a grid.
     """
 
     study: Study
     tune: Mapping[str, list[float]]
-    minimise: str
-    limits: Mapping[str, float]
-    trials: int
-    unseen: int
+    minimise: str = parameter(
+        'joint_error', '', 'the metric whose greatest value over the plants counts'
+    )
+    limits: Mapping[str, float] = field(default_factory=dict)
+    trials: int = parameter(
+        100, '', 'sets of parameters that are tried; the first is the one that ships', lower=1
+    )
+    unseen: int = parameter(
+        200, '', 'other plants that show what was gained; as many more as fill a grid', lower=1
+    )
 
     @classmethod
     def read(cls, path: Path) -> Self:
@@ -67,9 +66,12 @@ class Tuning:
         Raises:
             ConfigurationError: Says what is wrong, and what would be valid.
         """
-        content = read_file(path, (*KEYS, *OWN), ('tune',))
-        own = {name: content.pop(name, OWN.get(name)) for name in ('tune', *OWN)}
-        tuning = cls(Study.of(content), **own)
+        content = read_file(path)
+        of_study = [one.name for one in fields(Study)]
+        parameters = checked(cls, content, 0, also=('tune', 'limits', *of_study))
+        study = Study.of({name: content[name] for name in of_study if name in content})
+        tune, limits = (subgroup(content, name) for name in ('tune', 'limits'))
+        tuning = cls(study, tune, limits=limits, **parameters)
         tuning.check()
         return tuning
 
@@ -79,14 +81,10 @@ class Tuning:
         Raises:
             ConfigurationError: Says what is wrong, and what would be valid.
         """
-        for name in ('trials', 'unseen'):
-            value = getattr(self, name)
-            if type(value) is not int or value < 1:
-                raise invalid(name, value, 'a whole number, at least 1')
         metrics = self.study.units
         if self.minimise not in metrics:
             raise invalid('minimise', self.minimise, f'one of {", ".join(metrics)}')
-        if not isinstance(self.limits, dict) or not set(self.limits) <= set(metrics):
+        if not set(self.limits) <= set(metrics):
             raise invalid('limits', self.limits, f'bounds of some of {", ".join(metrics)}')
         for name, bound in self.limits.items():
             if not are_numbers([bound], 1) or bound <= 0.0:
@@ -98,7 +96,7 @@ class Tuning:
             for name in variable(self.study.robot)
             if not name.startswith(PLANT) and name not in self.study.vary
         ]
-        if not isinstance(self.tune, dict) or not self.tune:
+        if not self.tune:
             raise invalid('tune', self.tune, 'parameters of the controller, each with two ends')
         for name, ends in self.tune.items():
             if name not in valid:
