@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from icir_control.app.html import table
 from icir_control.app.measurement import Array, TimeSeries
 from icir_control.control import Arm
 from icir_control.errors import ConfigurationError, UnknownNameError
 from icir_control.nodes.robot import LoadedRobot
-from icir_control.robot.shown import table
 from icir_control.spatial import kernels
 
 if TYPE_CHECKING:

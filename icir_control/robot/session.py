@@ -6,11 +6,11 @@ from typing import Any, Protocol
 
 from numpy.typing import ArrayLike
 
+from icir_control.app.html import table
 from icir_control.app.measurement import Array
 from icir_control.control import Arm, Law, Waypoints
 from icir_control.errors import IcirError, UnknownNameError
 from icir_control.robot.log import Log
-from icir_control.robot.shown import table
 from icir_control.simulation import World
 from icir_control.spatial import SE3
 

@@ -1,15 +1,14 @@
 """What a `Robot` shows: a bar while it moves, and its picture in a notebook."""
 
-import base64
 import html
 import time
-from collections.abc import Sequence
 from importlib.util import find_spec
 from io import BytesIO
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
+from icir_control.app.html import image
 from icir_control.app.measurement import Array
 from icir_control.errors import SimulationError
 from icir_control.simulation import World
@@ -114,16 +113,6 @@ def page(words: str, world: World, q: Array) -> str:
     """Return words and picture as HTML; the words alone where nothing can be drawn."""
     line = f'<p><code>{html.escape(words)}</code></p>'
     try:
-        image = base64.b64encode(picture(world, q)).decode()
+        return line + image(picture(world, q))
     except SimulationError:
         return line
-    return f'{line}<img src="data:image/png;base64,{image}">'
-
-
-def table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    """Return a table as HTML."""
-
-    def line(cells: Sequence[object], tag: str) -> str:
-        return f'<tr>{"".join(f"<{tag}>{html.escape(str(cell))}</{tag}>" for cell in cells)}</tr>'
-
-    return f'<table>{line(head, "th")}{"".join(line(cells, "td") for cells in rows)}</table>'

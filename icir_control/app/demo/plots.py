@@ -16,6 +16,7 @@ from matplotlib.ticker import LogLocator, MultipleLocator
 from numpy.lib.stride_tricks import sliding_window_view
 
 from icir_control.app.demo.metrics import Part
+from icir_control.app.html import COLOURS
 from icir_control.app.measurement import Array, Metric
 
 _Metrics = Mapping[str, Sequence[Metric]]
@@ -33,8 +34,6 @@ _STYLE: dict[Any, Any] = {
     'legend.frameon': False,
     'savefig.dpi': 150,
 }
-# Okabe and Ito's colours, which the colour-blind tell apart; their yellow is too pale for a line.
-_COLOURS = ('#0072B2', '#D55E00', '#009E73', '#CC79A7', '#56B4E9', '#E69F00', '#555555')
 _REFERENCE: dict[str, Any] = {'color': 'black', 'linestyle': (0, (4, 3)), 'linewidth': 0.9}
 _BOUND: dict[str, Any] = {'color': '#AA0000', 'linewidth': 1.0, 'linestyle': ':'}
 _SHADE: dict[str, Any] = {'facecolor': '#EEEEEE', 'zorder': -10}
@@ -80,7 +79,7 @@ def _joint_tracking(figure: Figure, parts: Sequence[Part], metrics: _Metrics) ->
     run, arm = parts[0].run, parts[0].law.arm
     scale = np.where(arm.translates, 100.0, np.rad2deg(1.0))
     for name, colour, position in zip(
-        arm.model.joint_names, cycle(_COLOURS), (scale * run['position']).T, strict=False
+        arm.model.joint_names, cycle(COLOURS), (scale * run['position']).T, strict=False
     ):
         above.plot(run.time, position, color=colour, label=name)
     for part in filter(Part.has_run, parts):
@@ -89,7 +88,7 @@ def _joint_tracking(figure: Figure, parts: Sequence[Part], metrics: _Metrics) ->
             above.plot(rows.time, scale * rows['position_reference'], **_REFERENCE)
         if law.TRACKS and law.FOLLOWS == 'joints':
             error = np.abs(rows['position'] - rows['position_reference']).max(axis=1)
-            below.plot(rows.time, _envelope(error), color=_COLOURS[0])
+            below.plot(rows.time, _envelope(error), color=COLOURS[0])
             _draw_bound(below, part, metrics, 'peak_joint_error')
     slides = arm.translates.any()
     above.set_ylabel('joint position [deg, cm]' if slides else 'joint position [deg]')
@@ -104,7 +103,7 @@ def _task_tracking(figure: Figure, parts: Sequence[Part], metrics: _Metrics) -> 
     figure.set_size_inches(_WIDTH, 8.0)
     above, middle, below = figure.subplots(3, 1, sharex=True, height_ratios=(3, 2, 2))
     run = parts[0].run
-    for name, colour, position in zip('xyz', _COLOURS, run['translation'].T, strict=False):
+    for name, colour, position in zip('xyz', COLOURS, run['translation'].T, strict=False):
         above.plot(run.time, position, color=colour, label=name)
     for part in filter(Part.has_run, parts):
         law, rows = part.law, part.rows
@@ -112,8 +111,8 @@ def _task_tracking(figure: Figure, parts: Sequence[Part], metrics: _Metrics) -> 
             continue
         if 'hand_guiding' not in law.METRICS:  # a hand moves the tool: it has no position to keep
             above.plot(rows.time, rows['translation_reference'], **_REFERENCE)
-            middle.plot(rows.time, _envelope(rows['position_error']), color=_COLOURS[0])
-        below.plot(rows.time, _envelope(rows['rotation_error']), color=_COLOURS[0])
+            middle.plot(rows.time, _envelope(rows['position_error']), color=COLOURS[0])
+        below.plot(rows.time, _envelope(rows['rotation_error']), color=COLOURS[0])
         _draw_bound(middle, part, metrics, 'peak_position_error')
         _draw_bound(below, part, metrics, 'peak_rotation_error')
         _draw_bound(below, part, metrics, 'rotation_error')
@@ -133,7 +132,7 @@ def _torque(figure: Figure, parts: Sequence[Part], metrics: _Metrics) -> None:
     for axes, name, unit, torque, limit in zip(
         panels, model.joint_names, units, run['effort'].T, model.effort_limit, strict=True
     ):
-        axes.plot(run.time, torque, color=_COLOURS[0], linewidth=1.0, label='applied')
+        axes.plot(run.time, torque, color=COLOURS[0], linewidth=1.0, label='applied')
         axes.axhline(limit, label='limit', **_BOUND)
         axes.axhline(-limit, **_BOUND)
         axes.set_ylim(-1.15 * limit, 1.15 * limit)

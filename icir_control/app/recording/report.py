@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from plotly.subplots import make_subplots
 
 from icir_control.app.environment import writing
+from icir_control.app.html import COLOURS, FIRST, MARKED, page, table
 from icir_control.app.measurement import Array, Metric, TimeSeries, angle_between, by_unit
 from icir_control.app.recording.reader import Recording, RecordingError, Span
 from icir_control.app.recording.topics import CURRENT_POSE, JOINT_REFERENCE, REFERENCE_POSE
@@ -24,16 +25,6 @@ from icir_control.errors import IcirError
 _POINTS = 4000  # of a curve, at most
 _LABELLED = 0.01  # of the run that a mode takes at least, so that its name has room
 _SMALLEST = 1e-17  # lower edge of a logarithmic axis: what is exactly zero lies on it
-# Okabe and Ito's colours, which the colour-blind tell apart.
-_COLOURS = ('#0072B2', '#D55E00', '#009E73', '#CC79A7', '#56B4E9', '#E69F00', '#555555')
-_STYLE = """
-body { font: 15px/1.45 system-ui, sans-serif; margin: 2em auto; max-width: 1200px; padding: 0 1em }
-table { border-collapse: collapse; margin: 1em 0 }
-td, th { padding: 0.15em 1em 0.15em 0; text-align: left; vertical-align: top }
-video { width: 49%; min-width: 400px }
-td.number { text-align: right; font-variant-numeric: tabular-nums }
-tr.first td { border-top: 1px solid #ccc }
-"""
 
 
 @dataclass(frozen=True)
@@ -137,7 +128,6 @@ def write_report(recordings: Sequence[Recording], path: Path) -> None:
     trackings = [Tracking(recording) for recording in recordings]
     title = ' against '.join(recording.path.name for recording in recordings)
     parts = [
-        f'<h1>{html.escape(title)}</h1>',
         *(f'<p>{html.escape(_headline(recording))}</p>' for recording in recordings),
         *(f'<p>{html.escape(compared(first, other))}</p>' for other in others),
         *map(_film, recordings),
@@ -145,12 +135,8 @@ def write_report(recordings: Sequence[Recording], path: Path) -> None:
         plotly.io.to_html(_figure(trackings), full_html=False, include_plotlyjs=True),
         _parameter_table(recordings),
     ]
-    page = (
-        f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>{html.escape(title)}'
-        f'</title><style>{_STYLE}</style></head><body>\n' + '\n'.join(parts) + '\n</body></html>\n'
-    )
     with writing(path):
-        path.write_text(page)
+        path.write_text(page(title, parts), encoding='utf-8')
 
 
 def _film(recording: Recording) -> str:
@@ -222,19 +208,15 @@ def _metrics_table(trackings: Sequence[Tracking]) -> str:
         ]
         for t in trackings
     ]
-    head = ''.join(f'<th>{html.escape(t.recording.path.name)}</th>' for t in trackings)
-    lines = [f'<h2>Metrics</h2><table><tr><th>mode</th><th>metric</th>{head}</tr>']
+    rows, classes = [], []
     for i in range(max(map(len, columns))):
         name, metric = next(column[i] for column in columns if i < len(column))
         cells = [_value(column[i][1]) if i < len(column) else '' for column in columns]
         starts = metric.name == 'duration'
-        lines.append(
-            f'<tr{" class=first" if starts else ""}><td>{html.escape(name) if starts else ""}</td>'
-            f'<td>{metric.name.replace("_", " ")}</td>'
-            + ''.join(f'<td class=number>{cell}</td>' for cell in cells)
-            + '</tr>'
-        )
-    return '\n'.join(lines) + '</table>'
+        rows.append([name if starts else '', metric.name.replace('_', ' '), *cells])
+        classes.append(FIRST if starts else '')
+    head = ['mode', 'metric', *(t.recording.path.name for t in trackings)]
+    return f'<h2>Metrics</h2>{table(head, rows, classes)}'
 
 
 def _value(metric: Metric) -> str:
@@ -244,14 +226,13 @@ def _value(metric: Metric) -> str:
 def _parameter_table(recordings: Sequence[Recording]) -> str:
     """Return every parameter; where two recordings differ, the row is marked."""
     names = sorted({(n, p) for r in recordings for n, of in r.parameters.items() for p in of})
-    head = ''.join(f'<th>{html.escape(r.path.name)}</th>' for r in recordings)
-    lines = [f'<h2>Parameters</h2><table><tr><th>node</th><th>parameter</th>{head}</tr>']
-    for node, name in names:
-        texts = [str(r.parameters.get(node, {}).get(name, '')) for r in recordings]
-        cells = ''.join(f'<td>{html.escape(text)}</td>' for text in texts)
-        mark = ' style="background:#fff3c4"' if len(set(texts)) > 1 else ''
-        lines.append(f'<tr{mark}><td>{node}</td><td>{html.escape(name)}</td>{cells}</tr>')
-    return '\n'.join(lines) + '</table>'
+    texts = [
+        [str(r.parameters.get(node, {}).get(name, '')) for r in recordings] for node, name in names
+    ]
+    rows = [(*name, *values) for name, values in zip(names, texts, strict=True)]
+    classes = [MARKED if len(set(values)) > 1 else '' for values in texts]
+    head = ['node', 'parameter', *(r.path.name for r in recordings)]
+    return f'<h2>Parameters</h2>{table(head, rows, classes)}'
 
 
 _PANELS = (
@@ -291,7 +272,7 @@ def _figure(trackings: Sequence[Tracking]) -> go.Figure:
         figure.add_vrect(
             span.start,
             span.end,
-            fillcolor='#D55E00',
+            fillcolor=COLOURS[1],
             opacity=0.2,
             line_width=0,
             annotation_text=span.name,
@@ -343,17 +324,17 @@ def _draw(figure: go.Figure, tracking: Tracking, dash: str, suffix: str) -> None
         )
 
     for i, name in enumerate(names):
-        colour = _COLOURS[i % len(_COLOURS)]
+        colour = COLOURS[i % len(COLOURS)]
         add(1, recording.states, recording.states['position'][:, i], name, colour)
         error = np.abs(joints['error'][:, i])
         add(2, joints, np.maximum(error, _SMALLEST), name, colour)
         if len(torque):
             add(5, torque, torque['effort'][:, i], name, colour)
     for i, name in enumerate('xyz'):
-        add(3, tool, tool['position'][:, i], name, _COLOURS[i])
+        add(3, tool, tool['position'][:, i], name, COLOURS[i])
         wanted = tool['reference'][:, i]
         add(3, tool, wanted, f'{name} reference', '#000000', width=0.7, dash='dash')
-    add(4, tool, np.maximum(tool['distance'], _SMALLEST), 'distance', _COLOURS[0])
+    add(4, tool, np.maximum(tool['distance'], _SMALLEST), 'distance', COLOURS[0])
 
 
 def _thinned(time: Array, values: Array) -> tuple[Array, Array]:

@@ -1,6 +1,5 @@
 """What a study has shown: quantiles, the worst runs, and a page with pictures."""
 
-import base64
 import html
 from collections.abc import Mapping, Sequence
 from io import BytesIO
@@ -12,6 +11,7 @@ from matplotlib.figure import Figure
 from rich.console import Console
 from rich.table import Table
 
+from icir_control.app.html import image, page, table
 from icir_control.app.measurement import Array
 from icir_control.app.study.plan import Sample, Study
 from icir_control.app.study.run import ARRIVED, Row
@@ -88,9 +88,10 @@ def quantiles(study: Study, rows: Rows) -> dict[str, list[str]]:
 
 
 def worst(study: Study, rows: Rows, file: Path) -> list[tuple[str, str]]:
-    """Return which runs are worst, in words, and the command that runs each with film and report.
+    """Return a description of each of the worst runs, and the command that repeats it.
 
-    They are the worst of each metric, and some that did not arrive.
+    The command makes a film and a report, too. The runs are the worst of each metric, and some
+    that did not arrive.
     """
     arrived, why = _arrived(rows), dict[int, list[str]]()
     for name in study.units if arrived else ():
@@ -112,36 +113,27 @@ def worst(study: Study, rows: Rows, file: Path) -> list[tuple[str, str]]:
     return found
 
 
-def write_page(study: Study, rows: Rows, file: Path, page: Path) -> None:
+def write_page(study: Study, rows: Rows, file: Path, path: Path) -> None:
     """Write one HTML file: quantiles, worst runs, metrics over parameters, sensitivities."""
-    title = html.escape(f'{file.name}: {_headline(rows)}')
-    head = ''.join(f'<th>{100.0 * share:g} %</th>' for share in QUANTILES)
-    lines = [
-        f'<tr><td>{html.escape(name)}</td>{"".join(f"<td>{cell}</td>" for cell in cells)}</tr>'
-        for name, cells in quantiles(study, rows).items()
-    ]
-    cases = [
+    head = ['metric', *(f'{100.0 * share:g} %' for share in QUANTILES)]
+    lines = [(name, *cells) for name, cells in quantiles(study, rows).items()]
+    parts = [table(head, lines), '<h2>Worst runs</h2>']
+    parts += [
         f'<p>{html.escape(words)}<br><code>{html.escape(command)}</code></p>'
         for words, command in worst(study, rows, file)
     ]
-    pictures = ''
     if study.vary and _arrived(rows):
-        pictures = (
-            '<h2>Metrics over the varied parameters</h2>'
-            '<p>Runs that did not arrive are crosses.</p>'
-            f'{_image(scatter(study, rows))}{_pairs(study, rows)}'
+        parts += [
+            '<h2>Metrics over the varied parameters</h2>',
+            '<p>Runs that did not arrive are crosses.</p>',
+            _image(scatter(study, rows)),
+            _pairs(study, rows),
             '<h2>Sensitivities</h2><p>Median of a metric over the fifth of the runs with the least'
             ' (blue) and the greatest (red) value of a parameter; the line is the median of'
-            f' all.</p>{_image(tornado(study, rows))}'
-        )
-    page.write_text(
-        f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
-        '<style>body { font: 15px/1.45 system-ui, sans-serif; margin: 2em; max-width: 1200px }'
-        ' td, th { padding: 0 1em 0 0; text-align: left } img { max-width: 100% }</style></head>'
-        f'<body>\n<h1>{title}</h1>\n<table><tr><th>metric</th>{head}</tr>{"".join(lines)}</table>\n'
-        f'<h2>Worst runs</h2>{"".join(cases)}\n{pictures}\n</body></html>\n',
-        encoding='utf-8',
-    )
+            ' all.</p>',
+            _image(tornado(study, rows)),
+        ]
+    path.write_text(page(f'{file.name}: {_headline(rows)}', parts), encoding='utf-8')
 
 
 def scatter(study: Study, rows: Rows) -> Figure:
@@ -250,4 +242,4 @@ def _image(figure: Figure) -> str:
     FigureCanvasAgg(figure)
     data = BytesIO()
     figure.savefig(data, format='png', dpi=110)
-    return f'<img src="data:image/png;base64,{base64.b64encode(data.getvalue()).decode()}">'
+    return image(data.getvalue())
