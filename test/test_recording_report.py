@@ -11,6 +11,8 @@ from icir_control.app.recording.reader import Recording
 from icir_control.app.recording.topics import MODE
 from icir_control.share import share_directory
 
+ZSTD = b'\x28\xb5\x2f\xfd'  # how a compressed chunk begins
+
 
 def run(monkeypatch, *arguments: object) -> int:
     """Run the command line in this process; its exit status."""
@@ -32,9 +34,10 @@ def recorded(tmp_path_factory):
     (folder / 'cut.mcap').write_bytes(content[: len(content) // 2])
     (folder / 'text.mcap').write_text('no recording at all')
     (folder / 'empty.mcap').touch()
-    damaged = bytearray(content)
-    damaged[len(content) // 3] ^= 0xFF
-    (folder / 'damaged.mcap').write_bytes(damaged)
+    for name, place in (('damaged', 1000), ('corrupt', content.index(ZSTD) + 20)):
+        damaged = bytearray(content)
+        damaged[place] ^= 0xFF
+        (folder / f'{name}.mcap').write_bytes(damaged)
     return folder, rows
 
 
@@ -134,6 +137,7 @@ def test_two_recordings_stand_side_by_side(recorded, monkeypatch, tmp_path):
         (('empty.mcap',), 'is no MCAP file'),
         (('cut.mcap',), 'is cut off'),
         (('damaged.mcap',), 'is damaged'),
+        (('corrupt.mcap',), 'is damaged'),
         (('stateless.mcap',), 'has no joint_states'),
         (('run.mcap', '--against', 'seven.mcap'), 'is of another robot than'),
         (('run.mcap', '--output', 'no_folder/r.html'), 'cannot be written'),

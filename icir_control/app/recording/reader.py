@@ -16,6 +16,7 @@ from rcl_interfaces.msg import ParameterEvent
 from rclpy.parameter import parameter_value_to_python
 from rclpy.serialization import deserialize_message
 from std_msgs.msg import String
+from zstandard import ZstdError
 
 from icir_control.app.measurement import Array, TimeSeries
 from icir_control.app.processes import CONTROLLER
@@ -266,7 +267,7 @@ def _messages_in(path: Path) -> Mapping[str, Sequence[Message]]:
                 of_topic.append(Message(message.log_time, message.publish_time, message.data))
     except OSError as error:
         raise RecordingError(path, f'cannot be read: {error.strerror}') from error
-    except (McapError, ValueError, StructError, StopIteration, RuntimeError) as error:
+    except (McapError, ZstdError, ValueError, StructError, StopIteration, RuntimeError) as error:
         raise RecordingError(path, f'is damaged: {error}') from error
     prefix = next((topic for topic in messages if topic.endswith(f'/{STATES}')), '/')
     prefix = prefix.removesuffix(STATES)
