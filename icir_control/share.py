@@ -1,4 +1,4 @@
-"""Where the package's shared files are: URDF, configuration, launch and view files; and meshes."""
+"""Where the package's shared files are (URDF, parameters, launch, views), and meshes of others."""
 
 import os
 import sys
@@ -13,6 +13,9 @@ from icir_control.errors import ConfigurationError, UnknownNameError
 PACKAGE = 'icir_control'
 SCHEME = 'package://'
 _PACKAGE_SCHEMES = ('package', 'model')
+
+DEFAULT_ROBOT = 'gen3_6dof'
+"""The robot that runs where none is named."""
 
 ANY_ARM = 'any_arm'
 """Name of the parameter file for an arm that is given by its URDF alone."""
@@ -41,6 +44,27 @@ def _candidate_directories() -> list[Path]:
     places += [parent / 'share' / PACKAGE for parent in package.parents]
     places.append(Path(sys.prefix) / 'share' / PACKAGE)
     return places
+
+
+def parameters_in(path: Path, node: str) -> dict[str, Any]:
+    """Return what a parameter file gives to a node; later entries stand above earlier ones.
+
+    Raises:
+        ConfigurationError: It cannot be read.
+    """
+    import yaml  # late: no model needs it
+
+    try:
+        content = yaml.safe_load(path.read_text())
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigurationError(f'parameter file {path} cannot be read: {error}') from error
+    except yaml.YAMLError as error:
+        raise ConfigurationError(f'parameter file {path} is not YAML: {error}') from error
+    parameters: dict[str, Any] = {}
+    for pattern, entry in content.items() if isinstance(content, dict) else ():
+        if str(pattern).rpartition('/')[2] in (node, '**') and isinstance(entry, dict):
+            parameters |= entry.get('ros__parameters') or {}
+    return parameters
 
 
 def package_folders(

@@ -6,12 +6,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
-import yaml
+from icir_control.errors import UnknownNameError
+from icir_control.share import (
+    ANY_ARM,
+    DEFAULT_ROBOT,
+    PACKAGE,
+    find_model_file,
+    parameters_in,
+    share_directory,
+)
 
-from icir_control.errors import ConfigurationError, UnknownNameError
-from icir_control.share import ANY_ARM, PACKAGE, find_model_file, share_directory
-
-DEFAULT_ROBOT = 'gen3_6dof'
 _BRIDGE = 'mujoco_bridge'
 
 
@@ -74,7 +78,7 @@ class RobotFiles:
             raise UnknownNameError('robot', name, names)
         own_file = share_directory() / 'config' / f'{ANY_ARM if model else name}.yaml'
         path = Path(params_file).expanduser().absolute() if params_file else own_file
-        in_file = _parameters_in(path, _BRIDGE)
+        in_file = parameters_in(path, _BRIDGE)
         chosen = (
             model or str(in_file.get('model') or '') or f'package://{PACKAGE}/urdf/{name}.urdf'
         )
@@ -117,23 +121,8 @@ class RobotFiles:
         Args:
             node: The node's name.
         """
-        return _parameters_in(self.params_file, node)
+        return parameters_in(self.params_file, node)
 
     def description(self) -> str:
         """Return the URDF as text, as `robot_state_publisher` takes it."""
         return self.model_file.read_text()
-
-
-def _parameters_in(path: Path, node: str) -> dict[str, Any]:
-    """Return what a parameter file gives to a node; later entries stand above earlier ones."""
-    try:
-        content = yaml.safe_load(path.read_text())
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigurationError(f'parameter file {path} cannot be read: {error}') from error
-    except yaml.YAMLError as error:
-        raise ConfigurationError(f'parameter file {path} is not YAML: {error}') from error
-    parameters: dict[str, Any] = {}
-    for pattern, entry in content.items() if isinstance(content, dict) else ():
-        if str(pattern).rpartition('/')[2] in (node, '**') and isinstance(entry, dict):
-            parameters |= entry.get('ros__parameters') or {}
-    return parameters

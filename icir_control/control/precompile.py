@@ -12,17 +12,12 @@ import threading
 from functools import partial
 from typing import Self
 
-import yaml
-
 from icir_control.collision import load_collision_shapes
 from icir_control.compiled import JIT_DISABLED, is_cache_empty
 from icir_control.control import Controller, ControllerConfig
 from icir_control.control.workspace import compile_backwards
 from icir_control.dynamics import load_urdf
-from icir_control.share import share_directory
-
-ROBOT = 'gen3_6dof'
-"""The robot whose laws are compiled; the machine code serves every arm."""
+from icir_control.share import DEFAULT_ROBOT, parameters_in, share_directory
 
 FROM_THE_END = '--from-the-end'
 
@@ -54,12 +49,11 @@ class Helper:
 
 
 def shipped_controller() -> Controller:
-    """Return a controller of the robot that ships, with its parameters."""
+    """Return a controller of a robot that ships; the machine code of its laws serves every arm."""
     share = share_directory()
-    urdf = share / 'urdf' / f'{ROBOT}.urdf'
+    urdf = share / 'urdf' / f'{DEFAULT_ROBOT}.urdf'
     model = load_urdf(urdf)
-    content = yaml.safe_load((share / 'config' / f'{ROBOT}.yaml').read_text())
-    parameters = content['/**/controller']['ros__parameters']
+    parameters = parameters_in(share / 'config' / f'{DEFAULT_ROBOT}.yaml', 'controller')
     del parameters['model']
     shapes = partial(load_collision_shapes, urdf)
     return Controller(model, ControllerConfig.from_parameters(parameters, model, shapes))

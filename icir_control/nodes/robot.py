@@ -8,13 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-import yaml
 
 from icir_control.collision import CollisionShape, load_collision_shapes
 from icir_control.dynamics import KinematicTree, Model, load_urdf
 from icir_control.errors import ConfigurationError
 from icir_control.parameter import flatten, parameter, parameters_of, read_own, replaced
-from icir_control.share import ANY_ARM, find_model_file, share_directory
+from icir_control.share import ANY_ARM, find_model_file, parameters_in, share_directory
 
 if TYPE_CHECKING:
     from icir_control.control import ControllerConfig
@@ -203,8 +202,7 @@ def shipped_parameters(robot: str, node: str) -> dict[str, Any]:
         node: Name of the node.
     """
     files = {path.stem: path for path in (share_directory() / 'config').glob('*.yaml')}
-    content = yaml.safe_load(files.get(robot, files[ANY_ARM]).read_text())
-    return flatten(content[f'/**/{node}']['ros__parameters'])
+    return flatten(parameters_in(files.get(robot, files[ANY_ARM]), node))
 
 
 def values_of(parameter: str, entries: Sequence[str], example: str) -> dict[str, float]:
