@@ -27,14 +27,9 @@ video { width: 49%; min-width: 400px }
 def page(title: str, parts: Iterable[str]) -> str:
     """Return a page with a title and some parts, which are HTML."""
     name = html.escape(title)
-    return '\n'.join(
-        [
-            f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>{name}</title>'
-            f'<style>{_STYLE}</style></head><body>\n<h1>{name}</h1>',
-            *parts,
-            '</body></html>\n',
-        ]
-    )
+    head = f'<meta charset="utf-8"><title>{name}</title><style>{_STYLE}</style>'
+    body = '\n'.join([f'<h1>{name}</h1>', *parts])
+    return f'<!DOCTYPE html>\n<html lang="en"><head>{head}</head><body>\n{body}\n</body></html>\n'
 
 
 def table(
@@ -54,7 +49,7 @@ def table(
 
     kinds = classes or [''] * len(rows)
     body = [line(cells, 'td', kind) for cells, kind in zip(rows, kinds, strict=True)]
-    return '\n'.join([f'<table>{line(head, "th")}', *body]) + '</table>'
+    return '\n'.join([f'<table>{line(head, "th")}', *body, '</table>'])
 
 
 def image(png: bytes) -> str:
