@@ -1,11 +1,12 @@
 """A request to stop, in the process itself; `test_faults` asks it of the nodes."""
 
+import ctypes
 import signal
 import subprocess
 import sys
 import weakref
 
-from icir_control.nodes.process.stop_request import StopRequest
+from icir_control.nodes.process.stop_request import StopRequest, end_with_parent
 
 
 class Thing:
@@ -58,3 +59,9 @@ def test_nothing_slow_is_imported_before_requests_are_handled():
     done = subprocess.run([sys.executable, '-c', imported], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert not {'numba', 'llvmlite', 'mujoco', 'lxml'} & set(done.stdout.split())
+
+
+def test_a_child_loads_no_library_before_it_runs_its_program(monkeypatch):
+    """Another thread may have held the loader's lock when the child was forked."""
+    monkeypatch.delattr(ctypes, 'CDLL')
+    assert subprocess.run([sys.executable, '-c', ''], preexec_fn=end_with_parent).returncode == 0

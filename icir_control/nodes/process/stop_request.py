@@ -12,11 +12,14 @@ from types import FrameType
 from typing import Any
 
 _PR_SET_PDEATHSIG = 1
+# Opened here: in a child that was forked from a process with threads, which may have held the
+# loader's lock, it would wait for ever.
+_LIBC = ctypes.CDLL(None)
 
 
 def end_with_parent() -> None:
     """Ask the kernel to end this process when its parent is gone, even if that was killed."""
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+    _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 class StopRequest:
@@ -74,7 +77,7 @@ class StopRequest:
                 # Ctrl-C and the signal of a launch come close together: the second is no new
                 # request. The system ignores it first: a signal that Python has noted when it
                 # begins to ignore it would be reported as lost.
-                ctypes.CDLL(None).signal(number, ctypes.c_void_p(signal.SIG_IGN))
+                _LIBC.signal(number, ctypes.c_void_p(signal.SIG_IGN))
             signal.signal(number, signal.SIG_IGN if ends else handler)
 
     def defer(self) -> None:
