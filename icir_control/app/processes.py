@@ -1,44 +1,13 @@
-"""The nodes as child processes: their command lines, their output, and their end."""
+"""The nodes of a simulation, and their command lines."""
 
-import os
-import signal
-import subprocess
-import sys
-import threading
-import time
-from collections.abc import Callable, Mapping, Sequence
-from typing import Self
+from collections.abc import Mapping
+from typing import Final
 
 from icir_control.app.robot import RobotFiles
-from icir_control.errors import IcirError
-from icir_control.nodes.process.stop_request import end_with_parent
 
 BRIDGE, CONTROLLER = 'mujoco_bridge', 'controller'
-
-_TERMINATION_TIME = 1.5  # s that a process has to end by itself after SIGTERM
-_KILL_TIME = 0.5  # s that the end of a killed process takes
-_READ_TIME = 0.5  # s for the rest of an ended process's output
-
-# The line starts with the node's name, and the wall clock means little to a simulation.
-_LOG_FORMAT = '[{severity}] {message}'
-
-OutputHandler = Callable[[str, str], None]
-
-
-class ChildEndedError(IcirError):
-    """A node ended although nobody had asked it to.
-
-    Attributes:
-        name: The node's name.
-        status: Its exit status, negative for a signal.
-    """
-
-    def __init__(self, name: str, status: int) -> None:
-        """State which one, and how."""
-        self.name = name
-        self.status = status
-        how = f'status {status}' if status >= 0 else f'signal {signal.Signals(-status).name}'
-        super().__init__(f'the {name} has ended ({how})')
+START_TIMEOUT: Final = 900.0
+"""[s] of wall time until the first states: bridge and controller may have to compile."""
 
 
 def ros_arguments(node: str, robot: RobotFiles, parameters: Mapping[str, object]) -> list[str]:
@@ -54,121 +23,6 @@ def ros_arguments(node: str, robot: RobotFiles, parameters: Mapping[str, object]
         # Without the node's name the file's entry for the node would win.
         arguments += ['-p', f'{node}:{name}:={_yaml(value)}']
     return arguments
-
-
-class Children:
-    """The child processes of one session, which all end when it does."""
-
-    def __init__(self, handle_line: OutputHandler, *, speaks_at_end: bool = False) -> None:
-        """Prepare; a child starts with `start`.
-
-        Args:
-            handle_line: Called from threads with a child's name and each line of its output.
-            speaks_at_end: Whether it is called after `stop`, too.
-        """
-        self._speaks_at_end = speaks_at_end
-        self._handle_line = handle_line
-        self._processes: dict[str, subprocess.Popen[str]] = {}
-        self._readers: list[threading.Thread] = []
-
-    def start(
-        self,
-        name: str,
-        module: str,
-        arguments: Sequence[str],
-        package: str = 'icir_control.nodes',
-    ) -> None:
-        """Start a node in a process of its own.
-
-        Args:
-            name: For the user.
-            module: Which of the package's nodes is run.
-            arguments: Its command line.
-            package: What is run by `python -m`.
-        """
-        # Isolated from the current directory (-P), which may hold a folder of our name.
-        # A session of its own: Ctrl-C at the terminal reaches the parent, which ends all in order.
-        process = self._processes[name] = subprocess.Popen(
-            [sys.executable, '-P', '-m', package, module, *arguments],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            errors='replace',
-            env={
-                'RCUTILS_CONSOLE_OUTPUT_FORMAT': _LOG_FORMAT,
-                'RCUTILS_COLORIZED_OUTPUT': str(int(sys.stdout.isatty())),
-                **os.environ,
-                'PYTHONUNBUFFERED': '1',
-            },
-            start_new_session=True,
-            preexec_fn=end_with_parent,
-        )
-        self._readers.append(
-            threading.Thread(target=self._read, args=(name, process), daemon=True)
-        )
-        self._readers[-1].start()
-
-    def all_run(self) -> bool:
-        """Return whether none has ended."""
-        return all(process.poll() is None for process in self._processes.values())
-
-    def check(self) -> None:
-        """Raise when a child has ended by itself.
-
-        Raises:
-            ChildEndedError: Names one, a failed one first.
-        """
-        if self.all_run():
-            return
-        self._read_rest()
-        statuses = [(name, process.poll()) for name, process in self._processes.items()]
-        ended = [(name, status) for name, status in statuses if status is not None]
-        raise ChildEndedError(*max(ended, key=lambda child: child[1] != 0))
-
-    def stop(self) -> None:
-        """End those that still run: by SIGTERM, and where that does not help by SIGKILL."""
-        if not self._speaks_at_end:
-            self._handle_line = lambda name, line: None
-        processes = self._processes.values()
-        for process in processes:
-            process.send_signal(signal.SIGCONT)
-            process.terminate()
-        deadline = time.monotonic() + _TERMINATION_TIME
-        for process in processes:
-            if not _has_ended(process, deadline):
-                process.kill()
-        deadline = time.monotonic() + _KILL_TIME
-        for process in processes:
-            _has_ended(process, deadline)
-        self._read_rest()
-
-    def _read(self, name: str, process: 'subprocess.Popen[str]') -> None:
-        for line in process.stdout or ():
-            self._handle_line(name, line.rstrip('\n'))
-
-    def _read_rest(self) -> None:
-        """Wait for the rest of the output of those that have ended."""
-        for reader, process in zip(self._readers, self._processes.values(), strict=True):
-            if process.poll() is not None:
-                reader.join(_READ_TIME)
-
-    def __enter__(self) -> Self:
-        """Give the children to a `with` block."""
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """End them all."""
-        self.stop()
-
-
-def _has_ended(process: 'subprocess.Popen[str]', deadline: float) -> bool:
-    """Wait until a process ends, or for a moment on the monotonic clock [s]; tell which it was."""
-    try:
-        process.wait(max(deadline - time.monotonic(), 0.0))
-    except subprocess.TimeoutExpired:
-        return False
-    return True
 
 
 def _yaml(value: object) -> str:

@@ -13,15 +13,9 @@ from typing import TYPE_CHECKING
 
 from icir_control.app import recording
 from icir_control.app.environment import require
-from icir_control.app.processes import (
-    BRIDGE,
-    CONTROLLER,
-    ChildEndedError,
-    Children,
-    OutputHandler,
-    ros_arguments,
-)
+from icir_control.app.processes import BRIDGE, CONTROLLER, ros_arguments
 from icir_control.app.robot import RobotFiles
+from icir_control.nodes.process.children import ChildEndedError, Children, OutputHandler
 from icir_control.nodes.process.discovery import stay_on_this_machine
 from icir_control.nodes.process.recorder_line import RecorderLine
 from icir_control.nodes.process.stop_request import StopRequest

@@ -1,19 +1,14 @@
 """Bridge and controller as two processes of their own ROS domain, and a session with them."""
 
 import os
-from collections import deque
 from collections.abc import Mapping
 
-from icir_control.app.processes import BRIDGE, CONTROLLER, ChildEndedError, Children, ros_arguments
+from icir_control.app.processes import BRIDGE, CONTROLLER, START_TIMEOUT, ros_arguments
 from icir_control.app.robot import RobotFiles
 from icir_control.errors import ConfigurationError
+from icir_control.nodes.process.children import ChildEndedError, Children
 from icir_control.nodes.process.discovery import free_domain, stay_on_this_machine
 from icir_control.robot.over_ros import OverRos
-
-START_TIMEOUT = 900.0
-"""[s] of wall time until the first state: both nodes may have to compile."""
-
-_SHOWN = 15
 
 
 def launched(robot: RobotFiles, parameters: Mapping[str, object]) -> OverRos:
@@ -35,19 +30,17 @@ def launched(robot: RobotFiles, parameters: Mapping[str, object]) -> OverRos:
             'sim` and use Robot.connect'
         )
     stay_on_this_machine()
-    output: deque[str] = deque(maxlen=_SHOWN)
     before = os.environ.get('ROS_DOMAIN_ID')
     os.environ['ROS_DOMAIN_ID'] = str(free_domain())
-    children = Children(lambda name, line: output.append(f'{name}: {line}'))
+    children = Children()
     try:
         children.start(BRIDGE, 'bridge', ros_arguments(BRIDGE, robot, parameters))
         children.start(CONTROLLER, 'controller', ros_arguments(CONTROLLER, robot, {}))
         return OverRos('', START_TIMEOUT, children)
-    except ChildEndedError as error:
+    except BaseException as error:
         children.stop()
-        raise ConfigurationError('\n'.join([*output, str(error)])) from error
-    except BaseException:
-        children.stop()
+        if isinstance(error, ChildEndedError):
+            raise ConfigurationError(children.report(error)) from error
         raise
     finally:
         if before is None:

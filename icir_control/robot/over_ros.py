@@ -21,9 +21,10 @@ from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from icir_control.app.measurement import Array, TimeSeries
-from icir_control.app.processes import BRIDGE, CONTROLLER, Children
+from icir_control.app.processes import BRIDGE, CONTROLLER
 from icir_control.control import Arm, Law, Waypoints
 from icir_control.errors import ConfigurationError, RefusedError
+from icir_control.nodes.process.children import Children
 from icir_control.nodes.process.discovery import stay_on_this_machine
 from icir_control.nodes.process.run import end_ros, init_ros
 from icir_control.nodes.robot import LoadedRobot

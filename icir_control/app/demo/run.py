@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Self
 
@@ -20,12 +21,13 @@ from std_srvs.srv import SetBool
 from icir_control.app.demo.plan import Plan, Push
 from icir_control.app.environment import writing
 from icir_control.app.measurement import TimeSeries
-from icir_control.app.processes import BRIDGE, CONTROLLER, Children, ros_arguments
+from icir_control.app.processes import BRIDGE, CONTROLLER, START_TIMEOUT, ros_arguments
 from icir_control.app.recording.reader import Recording
 from icir_control.app.recording.recorder import Recorder
 from icir_control.app.recording.topics import REFERENCE_POSE
 from icir_control.app.robot import RobotFiles
 from icir_control.errors import IcirError
+from icir_control.nodes.process.children import Children
 from icir_control.nodes.process.discovery import DISCOVERY_RANGE, free_domain
 from icir_control.nodes.process.run import end_ros, init_ros
 from icir_control.nodes.process.stop_request import StopRequest
@@ -33,9 +35,7 @@ from icir_control.nodes.transport.client import NodeClient, until_answered
 from icir_control.nodes.transport.conversions import stamp_of, wrench_of
 
 _PROGRESS_TIMEOUT = 150.0  # s of wall time without a new state
-_START_TIMEOUT = 900.0  # s of wall time until the second state: both nodes may have to compile
 _MOST_RUNS = 4
-_SHOWN_LINES = 15  # of the nodes' output, where a run has failed
 _BRIDGE_PARAMETERS = {
     'viewer': 'none',
     'lockstep': True,
@@ -124,11 +124,12 @@ def record_run(
         DifferentRunsError: The phases were run again and went differently.
         KeyboardInterrupt: A signal asked for the end.
     """
-    run = _record_once(robot, plan, tool, path, show_time)
+    once = partial(_record_once, robot, plan, tool, path, show_time)
+    run = once()
     for _ in range(_MOST_RUNS - 1):
         if not run.lost:
             break
-        run = run.merged(_record_once(robot, plan, tool, path, show_time))
+        run = run.merged(once())
     return run
 
 
@@ -142,14 +143,9 @@ def _record_once(
     """Run the phases once; see `record_run`."""
     os.environ[DISCOVERY_RANGE] = 'LOCALHOST'
     os.environ['ROS_DOMAIN_ID'] = str(free_domain())
-    output: list[str] = []
-
-    def keep(name: str, line: str) -> None:
-        output.append(f'{name}: {line}')
-
     with (
         StopRequest() as stop,
-        Children(keep) as children,
+        Children() as children,
         _node() as node,
         writing(path),
         closing(_new_recorder(node, path)) as recorder,
@@ -174,7 +170,7 @@ def _record_once(
                 show_time(recorder.time)
                 if recorder.time > newest:
                     newest, since = recorder.time, time.monotonic()
-                longest = _PROGRESS_TIMEOUT if recorder.time > 0.0 else _START_TIMEOUT
+                longest = _PROGRESS_TIMEOUT if recorder.time > 0.0 else START_TIMEOUT
                 if time.monotonic() - since > longest:
                     raise RunError(f'no new state for {longest:g} s')
 
@@ -200,7 +196,7 @@ def _record_once(
             set_paused(False)
             wait_until(lambda: recorder.time >= plan.end)
         except IcirError as error:
-            raise RunError('\n'.join([*output[-_SHOWN_LINES:], str(error)])) from error
+            raise RunError(children.report(error)) from error
         recorder.finish()
     return _run_in(Recording(path), plan.end)
 

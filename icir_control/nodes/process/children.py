@@ -1,0 +1,165 @@
+"""Child processes: their start, their output, and their end."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Self
+
+from icir_control.errors import IcirError
+from icir_control.nodes.process.stop_request import end_with_parent
+
+_TERMINATION_TIME = 1.5  # s that a process has to end by itself after SIGTERM
+_KILL_TIME = 0.5  # s that the end of a killed process takes
+_READ_TIME = 0.5  # s for the rest of an ended process's output
+_KEPT_LINES = 15  # of all children's output
+
+# The line starts with the node's name, and the wall clock means little to a simulation.
+_LOG_FORMAT = '[{severity}] {message}'
+
+OutputHandler = Callable[[str, str], None]
+
+
+class ChildEndedError(IcirError):
+    """A node ended although nobody had asked it to.
+
+    Attributes:
+        name: The node's name.
+        status: Its exit status, negative for a signal.
+    """
+
+    def __init__(self, name: str, status: int) -> None:
+        """State which one, and how."""
+        self.name = name
+        self.status = status
+        how = f'status {status}' if status >= 0 else f'signal {signal.Signals(-status).name}'
+        super().__init__(f'the {name} has ended ({how})')
+
+
+class Children:
+    """The child processes of one session, which all end when it does."""
+
+    def __init__(
+        self, handle_line: OutputHandler | None = None, *, speaks_at_end: bool = False
+    ) -> None:
+        """Prepare; a child starts with `start`.
+
+        Args:
+            handle_line: Called from threads with a child's name and each line of its output.
+            speaks_at_end: Whether it is called after `stop`, too.
+        """
+        self._speaks_at_end = speaks_at_end
+        self._handle_line = handle_line
+        self._last_lines: deque[str] = deque(maxlen=_KEPT_LINES)
+        self._processes: dict[str, subprocess.Popen[str]] = {}
+        self._readers: list[threading.Thread] = []
+
+    def start(
+        self,
+        name: str,
+        module: str,
+        arguments: Sequence[str],
+        package: str = 'icir_control.nodes',
+    ) -> None:
+        """Start a node in a process of its own.
+
+        Args:
+            name: For the user.
+            module: Which of the package's nodes is run.
+            arguments: Its command line.
+            package: What is run by `python -m`.
+        """
+        # Isolated from the current directory (-P), which may hold a folder of our name.
+        # A session of its own: Ctrl-C at the terminal reaches the parent, which ends all in order.
+        process = self._processes[name] = subprocess.Popen(
+            [sys.executable, '-P', '-m', package, module, *arguments],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors='replace',
+            env={
+                'RCUTILS_CONSOLE_OUTPUT_FORMAT': _LOG_FORMAT,
+                'RCUTILS_COLORIZED_OUTPUT': str(int(sys.stdout.isatty())),
+                **os.environ,
+                'PYTHONUNBUFFERED': '1',
+            },
+            start_new_session=True,
+            preexec_fn=end_with_parent,
+        )
+        self._readers.append(
+            threading.Thread(target=self._read, args=(name, process), daemon=True)
+        )
+        self._readers[-1].start()
+
+    def all_run(self) -> bool:
+        """Return whether none has ended."""
+        return all(process.poll() is None for process in self._processes.values())
+
+    def check(self) -> None:
+        """Raise when a child has ended by itself.
+
+        Raises:
+            ChildEndedError: Names one, a failed one first.
+        """
+        if self.all_run():
+            return
+        self._read_rest()
+        statuses = [(name, process.poll()) for name, process in self._processes.items()]
+        ended = [(name, status) for name, status in statuses if status is not None]
+        raise ChildEndedError(*max(ended, key=lambda child: child[1] != 0))
+
+    def stop(self) -> None:
+        """End those that still run: by SIGTERM, and where that does not help by SIGKILL."""
+        if not self._speaks_at_end:
+            self._handle_line = None
+        processes = self._processes.values()
+        for process in processes:
+            process.send_signal(signal.SIGCONT)
+            process.terminate()
+        deadline = time.monotonic() + _TERMINATION_TIME
+        for process in processes:
+            if not _has_ended(process, deadline):
+                process.kill()
+        deadline = time.monotonic() + _KILL_TIME
+        for process in processes:
+            _has_ended(process, deadline)
+        self._read_rest()
+
+    def report(self, error: IcirError) -> str:
+        """Return the last lines of the children's output, and below them an error."""
+        return '\n'.join([*self._last_lines, str(error)])
+
+    def _read(self, name: str, process: 'subprocess.Popen[str]') -> None:
+        for line in process.stdout or ():
+            line = line.rstrip('\n')
+            self._last_lines.append(f'{name}: {line}')
+            if handle_line := self._handle_line:
+                handle_line(name, line)
+
+    def _read_rest(self) -> None:
+        """Wait for the rest of the output of those that have ended."""
+        for reader, process in zip(self._readers, self._processes.values(), strict=True):
+            if process.poll() is not None:
+                reader.join(_READ_TIME)
+
+    def __enter__(self) -> Self:
+        """Give the children to a `with` block."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """End them all."""
+        self.stop()
+
+
+def _has_ended(process: 'subprocess.Popen[str]', deadline: float) -> bool:
+    """Wait until a process ends, or for a moment on the monotonic clock [s]; tell which it was."""
+    try:
+        process.wait(max(deadline - time.monotonic(), 0.0))
+    except subprocess.TimeoutExpired:
+        return False
+    return True
