@@ -222,7 +222,7 @@ def record_all(missing: list[float]) -> Iterator[None]:
     """Run the recorder; append how many messages it has lost."""
     with tempfile.TemporaryDirectory() as folder:
         recorder = subprocess.Popen(
-            [sys.executable, '-P', '-m', 'icir_control.app.recording', f'{folder}/all.mcap'],
+            [sys.executable, '-P', '-m', 'icir_control.app.main', 'record', f'{folder}/all.mcap'],
             **{'stderr': subprocess.PIPE, 'text': True},
         )
         next(filter(lambda line: 'recording to' in line, recorder.stderr))

@@ -32,8 +32,8 @@ def stamps_of(messages: list) -> np.ndarray:
     return np.unique([m.header.stamp.sec * 10**9 + m.header.stamp.nanosec for m in messages])
 
 
-def start_recorder(graph, path, **keywords):
-    recorder = graph.run([*ICIR_CONTROL, 'record', str(path)], **keywords)
+def start_recorder(graph, path, *options, **keywords):
+    recorder = graph.run([*ICIR_CONTROL, 'record', str(path), *options], **keywords)
     recorder.wait_for('waiting for joint_states')
     return recorder
 
@@ -104,8 +104,8 @@ def test_each_state_is_in_the_file_as_it_was(recorded):
 
 def test_states_of_another_bridge_are_recorded_from_their_topic(ros_graph, tmp_path):
     path = tmp_path / 'run.mcap'
-    recorder = start_recorder(ros_graph, path)
-    observer = ros_graph.observer()
+    recorder = start_recorder(ros_graph, path, '--namespace', 'left')
+    observer = ros_graph.observer(namespace='left')
     robot = observer.create_publisher(JointState, 'joint_states', 10)
     sent = []
 
@@ -122,9 +122,17 @@ def test_states_of_another_bridge_are_recorded_from_their_topic(ros_graph, tmp_p
     timer.cancel()
     observer.spin_for(0.3)
     assert recorder.stop(signal.SIGTERM, 20.0) == 0
-    kept = content(path)['/joint_states'][-100:]
+    kept = content(path)['/left/joint_states'][-100:]
     rows = [(list(m.name), list(m.position), m.header.stamp.nanosec) for m in kept]
     assert rows == [(m.name, list(m.position), m.header.stamp.nanosec) for m in sent[-100:]]
+
+
+def test_a_namespace_that_cannot_be_is_refused(ros_graph, tmp_path):
+    command = [*ICIR_CONTROL, 'record', str(tmp_path / 'run.mcap'), '--namespace', 'two words']
+    recorder = ros_graph.run(command)
+    assert recorder.wait() == 2
+    assert "must not contain characters other than alphanumerics, '_', or '/'" in recorder.output
+    assert 'Traceback' not in recorder.output
 
 
 @pytest.mark.slow

@@ -12,15 +12,15 @@ from ros_processes import ICIR_CONTROL, PATIENCE
 from test_app_sim import children_of, is_gone, wait_until
 
 from icir_control.app.recording.reader import Recording
-from icir_control.nodes.process.recorder_line import RecorderLine
 
 SUPPORT = Path(suspended_recorder.__file__).parent
 MODULE = (
-    'from icir_control.app import recording\n'
-    f'recording.PACKAGE = {suspended_recorder.__name__!r}\n'
+    'from icir_control.nodes.process import recorder\n'
+    f'recorder.PROGRAM = {suspended_recorder.__name__!r}\n'
     'from icir_control.app.main import main\n'
     'main()'
 )
+WAITING, RECORDING, PARAMETERS = 'waiting for', 'recording to', 'parameters of'
 KEYBOARD = 'waiting for the controller'  # its first line
 NO_KEYBOARD = 'no terminal, so no keys'
 FILE = 'run.mcap'
@@ -74,9 +74,9 @@ def state_of(pid: int) -> str:
 @pytest.mark.parametrize(
     ('suspended_at', 'options'),
     [
-        (RecorderLine.RECORDING, ()),
+        (RECORDING, ()),
         # Here the nodes start as soon as the recorder has subscribed.
-        (RecorderLine.WAITING, ('--composed',)),
+        (WAITING, ('--composed',)),
     ],
 )
 def test_keys_are_served_once_the_start_is_recorded(start, tmp_path, suspended_at, options):
@@ -87,7 +87,7 @@ def test_keys_are_served_once_the_start_is_recorded(start, tmp_path, suspended_a
     niceness = niceness_of(recorder)
     os.kill(recorder, signal.SIGCONT)
     sim.wait_for('q +quit')
-    assert sim.output.index(RecorderLine.PARAMETERS) < sim.output.index(KEYBOARD)
+    assert sim.output.index(PARAMETERS) < sim.output.index(KEYBOARD)
     # From now on the recorder may be late.
     wait_until(lambda: niceness_of(recorder) > niceness, PATIENCE, 'a lower priority')
     sim.type('-')
@@ -101,12 +101,12 @@ def test_keys_are_served_once_the_start_is_recorded(start, tmp_path, suspended_a
 
 @pytest.mark.slow
 def test_without_a_terminal_it_says_so_once_the_start_is_recorded(start, tmp_path):
-    sim, recorder = start(RecorderLine.RECORDING, terminal=False)
+    sim, recorder = start(RECORDING, terminal=False)
     sim.wait_for('in mode gravity')
     assert NO_KEYBOARD not in sim.output
     os.kill(recorder, signal.SIGCONT)
     sim.wait_for(NO_KEYBOARD)
-    assert sim.output.index(RecorderLine.PARAMETERS) < sim.output.index(NO_KEYBOARD)
+    assert sim.output.index(PARAMETERS) < sim.output.index(NO_KEYBOARD)
     assert sim.stop(signal.SIGTERM, ENDS_WITHIN) == 0
     assert set(Recording(tmp_path / FILE).given) == {'mujoco_bridge', 'controller'}
 
@@ -121,7 +121,7 @@ def test_without_a_terminal_it_says_so_once_the_start_is_recorded(start, tmp_pat
     ],
 )
 def test_the_wait_for_the_recorder_ends_with_the_simulation(start, way, status, words):
-    sim, recorder = start(RecorderLine.RECORDING)
+    sim, recorder = start(RECORDING)
     sim.wait_for('in mode gravity')
     pids = {**children_of(sim.pid), 'recorder': recorder}
     assert set(pids) == {'bridge', 'controller', 'recorder'}

@@ -188,11 +188,19 @@ def record_command(
     file: Annotated[
         Path | None, typer.Argument(help='MCAP file.', show_default='named by date and time')
     ] = None,
+    namespace: Annotated[
+        str, typer.Option(help='Namespace of bridge and controller.', show_default='none')
+    ] = '',
+    status_fd: Annotated[int | None, typer.Option(hidden=True)] = None,
 ) -> None:
     """Record the topics of bridge and controller to an MCAP file, until Ctrl-C."""
-    from icir_control.app.recording import record_here
+    from icir_control.app.environment import require
 
-    if not record_here(file):
+    require('record', 'mcap_ros2')
+    require('sim', 'rclpy')
+    from icir_control.app.recording.recorder import record
+
+    if not record(file, namespace, status_fd):
         raise typer.Exit(1)
 
 
@@ -367,3 +375,7 @@ def main() -> None:
         sys.exit(REFUSED)
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)
+
+
+if __name__ == '__main__':
+    main()

@@ -4,20 +4,19 @@ import math
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager, nullcontext
+from collections.abc import Callable
+from contextlib import closing, nullcontext
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from icir_control.app import recording
 from icir_control.app.environment import require
 from icir_control.app.processes import BRIDGE, CONTROLLER, ros_arguments
 from icir_control.app.robot import RobotFiles
 from icir_control.nodes.process.children import ChildEndedError, Children, OutputHandler
 from icir_control.nodes.process.discovery import stay_on_this_machine
-from icir_control.nodes.process.recorder_line import RecorderLine
+from icir_control.nodes.process.recorder import RecorderProcess, RecorderState
 from icir_control.nodes.process.stop_request import StopRequest
 
 if TYPE_CHECKING:
@@ -30,9 +29,6 @@ _REFUSED = 2
 _RESTART_PERIOD = 1.0  # s between two starts
 
 _POLL_PERIOD = 0.1  # s between two checks of the children, where there is no keyboard
-
-_RecorderWait = Callable[[RecorderLine, Callable[[], bool]], bool]
-"""Waits until the recorder has said something, or `is_wanted` is False; tells whether it has."""
 
 
 def simulate(
@@ -85,7 +81,7 @@ def simulate(
 
     with (
         StopRequest() as stop,
-        _recorder(record, print_line) as wait_for_recorder,
+        RecorderProcess(record, print_line) if record else nullcontext() as recorder,
         Children(print_line) as children,
         closing(PanelProcess(panel_host, print_line)) if in_browser else nullcontext() as panel,
     ):
@@ -98,22 +94,31 @@ def simulate(
                 panel.update()
             return not stop and children.all_run()
 
+        def wait_for_recorder(state: RecorderState) -> bool:
+            """Wait until it has come so far, if there is one; False if the end is asked for."""
+            while recorder is not None and not recorder.has_told(state):
+                recorder.check()
+                if not is_wanted():
+                    return False
+                time.sleep(_POLL_PERIOD)
+            return True
+
         bridge_arguments = ros_arguments(BRIDGE, robot, parameters)
         if verbose:
             bridge_arguments += ['--log-level', f'{BRIDGE}:=debug']
         controller_arguments = ros_arguments(CONTROLLER, robot, {})
         if composed:
-            if wait_for_recorder(RecorderLine.WAITING, is_wanted):
+            if wait_for_recorder(RecorderState.WAITING):
                 children.start('composed', 'composed', [*bridge_arguments, *controller_arguments])
         else:
             children.start(BRIDGE, 'bridge', bridge_arguments)
             # Time stands still until the controller answers: no state is missed.
-            if wait_for_recorder(RecorderLine.RECORDING, is_wanted):
+            if wait_for_recorder(RecorderState.RECORDING):
                 children.start(CONTROLLER, 'controller', controller_arguments)
         console = new_console()
         console.print(_headline(robot), markup=False, highlight=False)
         # A parameter that a key changed before that would be recorded as if the run had begun so.
-        if wait_for_recorder(RecorderLine.PARAMETERS, is_wanted):
+        if wait_for_recorder(RecorderState.PARAMETERS):
             _serve(console, robot, is_wanted)
         children.check()
 
@@ -129,40 +134,6 @@ def _serve(console: 'Console', robot: RobotFiles, is_wanted: Callable[[], bool])
         console.print('no terminal, so no keys; a signal ends the simulation')
         while is_wanted():
             time.sleep(_POLL_PERIOD)
-
-
-@contextmanager
-def _recorder(path: Path | None, print_line: OutputHandler) -> Iterator[_RecorderWait]:
-    """Record to a file, if there is one, as long as the context lasts.
-
-    Args:
-        path: The file.
-        print_line: Takes what the recorder says.
-
-    Returns:
-        A function that waits for the recorder; it raises a ChildEndedError when that has ended.
-    """
-    if path is None:
-        yield lambda line, is_wanted: True
-        return
-    said: set[RecorderLine | None] = set()
-
-    def handle_line(name: str, line: str) -> None:
-        print_line(name, line)
-        said.add(RecorderLine.of(line))
-
-    with Children(handle_line, speaks_at_end=True) as children:
-        children.start('recorder', str(path), [], recording.PACKAGE)
-
-        def wait_for(line: RecorderLine, is_wanted: Callable[[], bool]) -> bool:
-            while line not in said:
-                children.check()
-                if not is_wanted():
-                    return False
-                time.sleep(_POLL_PERIOD)
-            return True
-
-        yield wait_for
 
 
 def _new_console() -> 'Console':

@@ -1,15 +1,15 @@
 """The recorder, suspended as soon as it has said a certain line, as one that gets no processor.
 
-`python -m suspended_recorder FILE`; SUSPENDED_AT of the environment is how that line begins. A
-signal from the test would come at any time; SIGCONT lets it go on.
+`python -m suspended_recorder record FILE`; SUSPENDED_AT of the environment is how that line
+begins. A signal from the test would come at any time; SIGCONT lets it go on.
 """
 
 import os
 import signal
 import sys
-from pathlib import Path
 
-from icir_control.app.recording.recorder import record
+from icir_control.app.main import main
+from icir_control.app.recording import recorder
 
 
 def print_line(line: str) -> None:
@@ -19,4 +19,5 @@ def print_line(line: str) -> None:
 
 
 if __name__ == '__main__':
-    sys.exit(not record(Path(sys.argv[1]), print_line))
+    recorder.print_line = print_line
+    main()

@@ -6,11 +6,14 @@ middleware's queue, from which they are taken a few milliseconds at a time.
 """
 
 import os
+import sys
 import time
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from datetime import datetime
+from functools import partial
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
@@ -38,8 +41,15 @@ from icir_control.app.recording.topics import (
 )
 from icir_control.app.recording.writer import RecordingFile, encoded
 from icir_control.errors import ConfigurationError, InvalidValueError
-from icir_control.nodes.process.recorder_line import RecorderLine
-from icir_control.nodes.process.run import end_ros, gc_off, init_ros, schedule_as_batch
+from icir_control.nodes.process.discovery import stay_on_this_machine
+from icir_control.nodes.process.recorder import RecorderState
+from icir_control.nodes.process.run import (
+    end_ros,
+    gc_off,
+    init_ros,
+    join_graph,
+    schedule_as_batch,
+)
 from icir_control.nodes.process.stop_request import StopRequest
 from icir_control.nodes.transport.batches import BATCHES, QUEUE, read_batch
 from icir_control.nodes.transport.client import NodeClient, spin_ready, until_answered
@@ -369,36 +379,50 @@ class _Topic:
         return (self.last_ns - self.first_ns) // period_ns + 1 - self.distinct
 
 
-def record(path: Path, print_line: Callable[[str], object]) -> bool:
+def print_line(line: str) -> None:
+    """Say something to the user."""
+    print(line, file=sys.stderr, flush=True)
+
+
+def record(path: Path | None, namespace: str = '', pipe: int | None = None) -> bool:
     """Record until a signal asks for the end.
 
     Args:
-        path: The file.
-        print_line: Takes what the user should know.
+        path: The file; None has it named by date and time.
+        namespace: Of the nodes.
+        pipe: File descriptor to which a byte is written for each `RecorderState`.
 
     Returns:
         Whether all was written.
 
     Raises:
-        ConfigurationError: The file exists, or cannot be created.
+        ConfigurationError: The file exists, or cannot be created; or there can be no such
+            namespace.
     """
-    import rclpy
+    path = path or Path(f'{datetime.now():%Y-%m-%d_%H-%M-%S}.mcap')
 
+    def tell(state: RecorderState, line: str) -> None:
+        if pipe is not None:
+            os.write(pipe, state.value)
+        print_line(line)
+
+    stay_on_this_machine()
     schedule_as_batch()
     with StopRequest() as stop:
         init_ros()
         try:
-            node = rclpy.create_node('recorder')
+            node = join_graph('recorder', namespace)
             recorder = Recorder(node, path)
             stop.defer()
-            print_line(f'{RecorderLine.WAITING} {STATES} ...')
-            begun = f'{RecorderLine.RECORDING} {path}'
-            told = f'{RecorderLine.PARAMETERS} {BRIDGE} and {CONTROLLER} are recorded'
+            tell(RecorderState.WAITING, f'waiting for {STATES} ...')
+            begun = partial(tell, RecorderState.RECORDING, f'recording to {path}')
+            line = f'parameters of {BRIDGE} and {CONTROLLER} are recorded'
+            told = partial(tell, RecorderState.PARAMETERS, line)
             with gc_off():
                 recorder.run(
                     lambda: not stop,
-                    (lambda: recorder.has_state, lambda: print_line(begun)),
-                    (lambda: recorder.has_parameters, lambda: print_line(told)),
+                    (lambda: recorder.has_state, begun),
+                    (lambda: recorder.has_parameters, told),
                     # Of this thread: what those of the middleware lose, nobody has. Not before:
                     # beside a loop at full speed it would read the parameters seconds late.
                     (lambda: recorder.may_be_late, lambda: os.nice(_NICENESS)),

@@ -1,14 +1,11 @@
 """Modes, speed, time and recording: what runs, and the buttons that change it."""
 
-import os
 import re
-import signal
-import subprocess
-import sys
+from collections import deque
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import viser
 from diagnostic_msgs.msg import DiagnosticStatus
@@ -17,14 +14,12 @@ from std_srvs.srv import SetBool, Trigger
 
 from icir_control.nodes.panel.parameters import Later, ParameterInput, when_changed
 from icir_control.nodes.panel.remote import RemoteNode
-from icir_control.nodes.process.recorder_line import RecorderLine
-from icir_control.nodes.process.stop_request import end_with_parent
+from icir_control.nodes.process.children import ChildEndedError
+from icir_control.nodes.process.recorder import RecorderProcess, RecorderState
 from icir_control.nodes.transport.client import NoAnswerError
 from icir_control.nodes.transport.outcome import Outcome
 
 _RUNNING = 'green'
-_RECORDER = 'icir_control.app.recording'
-_LONGEST = 10.0  # s until a recorder that was asked to end has ended
 _MARKUP = re.compile(r'([\\`*_{}\[\]<>#|~])')
 
 
@@ -44,45 +39,38 @@ class Recording:
         self.sentence = ''
         self._namespace = node.get_namespace()
         self._path = Path()
-        self._process: subprocess.Popen[bytes] | None = None
-        self._said = b''
+        self._recorder: RecorderProcess | None = None
+        self._last_lines: deque[str] = deque(maxlen=2)
 
     @property
     def is_running(self) -> bool:
         """Whether the recorder runs."""
-        return self._process is not None
+        return self._recorder is not None
 
     def toggle(self) -> None:
         """Start, or ask the recorder to end."""
-        if self._process is not None:
-            self._process.send_signal(signal.SIGINT)
+        if self._recorder is not None:
+            self._recorder.request_stop()
             return
         self._path = Path(f'{datetime.now():%Y-%m-%d_%H-%M-%S}.mcap').absolute()
-        command = [sys.executable, '-P', '-m', _RECORDER, str(self._path)]
-        namespace = ['--ros-args', '-r', f'__ns:={self._namespace}']
-        self._said = b''
-        self._process = process = subprocess.Popen(
-            [*command, *namespace],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            preexec_fn=end_with_parent,
+        self._last_lines.clear()
+        self._recorder = RecorderProcess(
+            self._path, lambda _, line: self._last_lines.append(line), self._namespace
         )
-        os.set_blocking(_output_of(process).fileno(), False)
 
     def update(self) -> None:
         """Look what the recorder does."""
-        if self._process is None:
+        if self._recorder is None:
             return
-        has_ended = self._process.poll() is not None
-        self._said += _output_of(self._process).read() or b''
-        lines = self._said.decode(errors='replace').splitlines()
-        said = [RecorderLine.of(line) for line in lines]
-        if has_ended:
-            self._process = None
-            pairs = zip(lines, said, strict=True)
-            self.sentence = '; '.join(line for line, what in pairs if what is None)
-        elif RecorderLine.RECORDING in said:
+        try:
+            self._recorder.check()
+        except ChildEndedError as error:
+            self.close()
+            summary = list(self._last_lines)
+            # Of one that has failed: why, if it could say so.
+            self.sentence = '; '.join([*summary, str(error)] if error.status else summary[-1:])
+            return
+        if self._recorder.has_told(RecorderState.RECORDING):
             size = self._path.stat().st_size * 1e-6 if self._path.exists() else 0.0
             self.sentence = f'recording {self._path}, {size:.1f} MB'
         else:
@@ -90,18 +78,9 @@ class Recording:
 
     def close(self) -> None:
         """End what runs, with a whole file."""
-        if self._process is not None:
-            self._process.send_signal(signal.SIGINT)
-            try:
-                self._process.wait(_LONGEST)
-            except subprocess.TimeoutExpired:
-                self._process.kill()
-                self._process.wait()
-
-
-def _output_of(process: subprocess.Popen[bytes]) -> IO[bytes]:
-    assert process.stdout is not None
-    return process.stdout
+        if self._recorder is not None:
+            self._recorder.stop()
+            self._recorder = None
 
 
 class ControlsTab:

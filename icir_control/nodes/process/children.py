@@ -44,14 +44,20 @@ class Children:
     """The child processes of one session, which all end when it does."""
 
     def __init__(
-        self, handle_line: OutputHandler | None = None, *, speaks_at_end: bool = False
+        self,
+        handle_line: OutputHandler | None = None,
+        *,
+        speaks_at_end: bool = False,
+        timeout: float = _TERMINATION_TIME,
     ) -> None:
         """Prepare; a child starts with `start`.
 
         Args:
             handle_line: Called from threads with a child's name and each line of its output.
             speaks_at_end: Whether it is called after `stop`, too.
+            timeout: How long a child may take to end by itself [s].
         """
+        self._timeout = timeout
         self._speaks_at_end = speaks_at_end
         self._handle_line = handle_line
         self._last_lines: deque[str] = deque(maxlen=_KEPT_LINES)
@@ -64,6 +70,7 @@ class Children:
         module: str,
         arguments: Sequence[str],
         package: str = 'icir_control.nodes',
+        pass_fds: Sequence[int] = (),
     ) -> None:
         """Start a node in a process of its own.
 
@@ -72,6 +79,7 @@ class Children:
             module: Which of the package's nodes is run.
             arguments: Its command line.
             package: What is run by `python -m`.
+            pass_fds: File descriptors that it inherits.
         """
         # Isolated from the current directory (-P), which may hold a folder of our name.
         # A session of its own: Ctrl-C at the terminal reaches the parent, which ends all in order.
@@ -89,6 +97,7 @@ class Children:
                 'PYTHONUNBUFFERED': '1',
             },
             start_new_session=True,
+            pass_fds=pass_fds,
             preexec_fn=end_with_parent,
         )
         self._readers.append(
@@ -113,15 +122,19 @@ class Children:
         ended = [(name, status) for name, status in statuses if status is not None]
         raise ChildEndedError(*max(ended, key=lambda child: child[1] != 0))
 
+    def request_stop(self) -> None:
+        """Ask those that still run to end, by SIGTERM."""
+        for process in self._processes.values():
+            process.send_signal(signal.SIGCONT)
+            process.terminate()
+
     def stop(self) -> None:
         """End those that still run: by SIGTERM, and where that does not help by SIGKILL."""
         if not self._speaks_at_end:
             self._handle_line = None
+        self.request_stop()
         processes = self._processes.values()
-        for process in processes:
-            process.send_signal(signal.SIGCONT)
-            process.terminate()
-        deadline = time.monotonic() + _TERMINATION_TIME
+        deadline = time.monotonic() + self._timeout
         for process in processes:
             if not _has_ended(process, deadline):
                 process.kill()

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Protocol
 
 import rclpy
-from rclpy.exceptions import ParameterException
+from rclpy.exceptions import NameValidationException, ParameterException
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 from rclpy.utilities import remove_ros_args
@@ -142,18 +142,20 @@ def run_node(name: str, node_class: str, arguments: Sequence[str]) -> int:
     return 0
 
 
-def join_graph(name: str) -> Node:
+def join_graph(name: str, namespace: str = '') -> Node:
     """Return a new node.
 
     Args:
         name: Its name.
+        namespace: Its namespace; empty for that of the command line.
 
     Raises:
-        ConfigurationError: The middleware cannot start; the message is its own.
+        ConfigurationError: The middleware cannot start, or there can be no such namespace; the
+            message is ROS's own.
     """
     try:
-        return Node(name)
-    except (RuntimeError, ParameterException) as error:
+        return Node(name, namespace=namespace)
+    except (RuntimeError, ParameterException, NameValidationException) as error:
         raise ConfigurationError(f'cannot join the ROS graph: {_message_of(error)}') from error
 
 
