@@ -15,7 +15,7 @@ from std_msgs.msg import String
 from std_srvs.srv import SetBool, Trigger
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
-from icir_control.app.recording import simulate_again
+from icir_control.app.main import replay_command
 from icir_control.app.recording.reader import Recording, RecordingError
 from icir_control.app.recording.replay import Rerun
 from icir_control.nodes.controller.telemetry import LATCHED
@@ -174,7 +174,7 @@ def test_a_session_simulated_again_is_the_same_to_the_last_bit(
     recording = Recording(path)
     assert any(wrench.any() for _, _, wrench in recording.wrenches)
     assert [span.name for span in recording.modes][-1] == 'float'
-    assert simulate_again(path)
+    replay_command(path, simulate=True)
     assert f'identical to the last bit: {len(recording.states)} states' in capsys.readouterr().out
     if seconds < 10.0:  # each wrong guess begins anew
         # A recorder that found the controller late has no commands to tell by when requests came.

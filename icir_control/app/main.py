@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
+from icir_control.app.environment import require
 from icir_control.app.robot import DEFAULT_ROBOT, RobotFiles, robot_names
 from icir_control.errors import ConfigurationError, IcirError
 from icir_control.nodes.process import use_one_blas_thread
@@ -171,7 +172,6 @@ def sim(
 @app.command('panel')
 def panel_command(panel_host: Annotated[str, PANEL_HOST] = '127.0.0.1') -> None:
     """Serve a page for a browser that shows and drives the arm, until Ctrl-C."""
-    from icir_control.app.environment import require
     from icir_control.app.sim import ARGUMENTS
 
     require('panel', 'viser')
@@ -194,8 +194,6 @@ def record_command(
     status_fd: Annotated[int | None, typer.Option(hidden=True)] = None,
 ) -> None:
     """Record the topics of bridge and controller to an MCAP file, until Ctrl-C."""
-    from icir_control.app.environment import require
-
     require('record', 'mcap_ros2')
     require('sim', 'rclpy')
     from icir_control.app.recording.recorder import record
@@ -262,12 +260,20 @@ def replay_command(
     ] = False,
 ) -> None:
     """Publish a recording's states and poses again, as for rviz, or simulate it again."""
-    from icir_control.app.recording import replay, simulate_again
+    require('record', 'mcap')
+    require('sim', 'rclpy')
+    from icir_control.app.recording.reader import Recording
+    from icir_control.app.recording.replay import Rerun, publish
 
+    recording = Recording(file)
     if not simulate:
-        replay(file, rate)
-    elif not simulate_again(file):
+        publish(recording, rate)
+        return
+    if difference := Rerun(recording).run():
+        typer.echo(difference)
         raise typer.Exit(1)
+    states = len(recording.states)
+    typer.echo(f'identical to the last bit: {states} states, {recording.end:.3f} s')
 
 
 @app.command()
@@ -289,8 +295,6 @@ def demo(
     ] = None,
 ) -> None:
     """Run every mode once, unattended, and measure: table, plots, video and report."""
-    from icir_control.app.environment import require
-
     require('sim', 'rclpy')
     require('record', 'mcap_ros2')
     from icir_control.app.demo import run_demo

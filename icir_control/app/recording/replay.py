@@ -44,6 +44,9 @@ from icir_control.errors import ConfigurationError
 from icir_control.nodes.bridge.config import BridgeConfig
 from icir_control.nodes.controller.interface import DERIVED, INTERFACE
 from icir_control.nodes.controller.requests import waypoints_of
+from icir_control.nodes.process.discovery import stay_on_this_machine
+from icir_control.nodes.process.run import end_ros, init_ros, join_graph
+from icir_control.nodes.process.stop_request import StopRequest
 from icir_control.nodes.robot import ROBOT
 from icir_control.nodes.transport.messages import NANOSECONDS
 from icir_control.nodes.transport.outcome import JOINTS, TRAJECTORY, Outcome
@@ -64,18 +67,30 @@ _DISCOVERY = 1.0  # s of wall time in which the graph and subscriptions are foun
 _LONGEST_SLEEP = 0.05  # s
 
 
-def publish(recording: Recording, node: Node, rate: float, is_wanted: Callable[[], bool]) -> None:
-    """Publish the states, poses, mode, clock and URDF of a recording.
+def publish(recording: Recording, rate: float) -> None:
+    """Publish states, poses, mode, clock and URDF of a recording until its end or a signal.
 
     Args:
         recording: What is published.
-        node: The node that publishes.
         rate: Simulated seconds per second; 0 is as fast as possible.
-        is_wanted: Called again and again; False ends it.
 
     Raises:
         ConfigurationError: A simulation publishes states on this graph.
     """
+    stay_on_this_machine()
+    with StopRequest() as stop:
+        init_ros()
+        stop.defer()
+        try:
+            node = join_graph('replay')
+            _publish(recording, node, rate, lambda: not stop)
+            node.destroy_node()
+        finally:
+            end_ros()
+
+
+def _publish(recording: Recording, node: Node, rate: float, is_wanted: Callable[[], bool]) -> None:
+    """Publish a recording through a node, until `is_wanted` returns False; see `publish`."""
     time.sleep(_DISCOVERY)
     if node.count_publishers(STATES):
         raise ConfigurationError(
