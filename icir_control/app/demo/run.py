@@ -2,15 +2,14 @@
 
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Self
 
 import numpy as np
-import rclpy
 from geometry_msgs.msg import WrenchStamped
 from rclpy.duration import Duration
 from rclpy.node import Node
@@ -29,7 +28,7 @@ from icir_control.app.robot import RobotFiles
 from icir_control.errors import IcirError
 from icir_control.nodes.process.children import Children
 from icir_control.nodes.process.discovery import DISCOVERY_RANGE, free_domain
-from icir_control.nodes.process.run import end_ros, init_ros
+from icir_control.nodes.process.run import ros_node
 from icir_control.nodes.process.stop_request import StopRequest
 from icir_control.nodes.transport.client import NodeClient, until_answered
 from icir_control.nodes.transport.conversions import stamp_of, wrench_of
@@ -146,7 +145,7 @@ def _record_once(
     with (
         StopRequest() as stop,
         Children() as children,
-        _node() as node,
+        ros_node('demo') as node,
         writing(path),
         closing(_new_recorder(node, path)) as recorder,
     ):
@@ -212,18 +211,6 @@ def _run_in(recording: Recording, end: float) -> Run:
     # Time stands still at the first state, until the controller is there.
     begin, last = recording.arrivals[[1, len(states) - 1]]
     return Run(states, recording.poses(REFERENCE_POSE).until(end), (last - begin) * 1e-9, end)
-
-
-@contextmanager
-def _node() -> Iterator[Node]:
-    """Give a node of this process, as long as the context lasts."""
-    init_ros()
-    try:
-        node = rclpy.create_node('demo')
-        yield node
-        node.destroy_node()
-    finally:
-        end_ros()
 
 
 def _schedule_pushes(

@@ -43,13 +43,7 @@ from icir_control.app.recording.writer import RecordingFile, encoded
 from icir_control.errors import ConfigurationError, InvalidValueError
 from icir_control.nodes.process.discovery import stay_on_this_machine
 from icir_control.nodes.process.recorder import RecorderState
-from icir_control.nodes.process.run import (
-    end_ros,
-    gc_off,
-    init_ros,
-    join_graph,
-    schedule_as_batch,
-)
+from icir_control.nodes.process.run import gc_off, ros_node, schedule_as_batch
 from icir_control.nodes.process.stop_request import StopRequest
 from icir_control.nodes.transport.batches import BATCHES, QUEUE, read_batch
 from icir_control.nodes.transport.client import NodeClient, spin_ready, until_answered
@@ -408,28 +402,22 @@ def record(path: Path | None, namespace: str = '', pipe: int | None = None) -> b
 
     stay_on_this_machine()
     schedule_as_batch()
-    with StopRequest() as stop:
-        init_ros()
-        try:
-            node = join_graph('recorder', namespace)
-            recorder = Recorder(node, path)
-            stop.defer()
-            tell(RecorderState.WAITING, f'waiting for {STATES} ...')
-            begun = partial(tell, RecorderState.RECORDING, f'recording to {path}')
-            line = f'parameters of {BRIDGE} and {CONTROLLER} are recorded'
-            told = partial(tell, RecorderState.PARAMETERS, line)
-            with gc_off():
-                recorder.run(
-                    lambda: not stop,
-                    (lambda: recorder.has_state, begun),
-                    (lambda: recorder.has_parameters, told),
-                    # Of this thread: what those of the middleware lose, nobody has. Not before:
-                    # beside a loop at full speed it would read the parameters seconds late.
-                    (lambda: recorder.may_be_late, lambda: os.nice(_NICENESS)),
-                )
-            node.destroy_node()
-        finally:
-            end_ros()
+    with StopRequest() as stop, ros_node('recorder', namespace) as node:
+        recorder = Recorder(node, path)
+        stop.defer()
+        tell(RecorderState.WAITING, f'waiting for {STATES} ...')
+        begun = partial(tell, RecorderState.RECORDING, f'recording to {path}')
+        line = f'parameters of {BRIDGE} and {CONTROLLER} are recorded'
+        told = partial(tell, RecorderState.PARAMETERS, line)
+        with gc_off():
+            recorder.run(
+                lambda: not stop,
+                (lambda: recorder.has_state, begun),
+                (lambda: recorder.has_parameters, told),
+                # Of this thread: what those of the middleware lose, nobody has. Not before:
+                # beside a loop at full speed it would read the parameters seconds late.
+                (lambda: recorder.may_be_late, lambda: os.nice(_NICENESS)),
+            )
     if recorder.problem:
         print_line(recorder.problem)
     print_line(recorder.summary())

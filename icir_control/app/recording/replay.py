@@ -45,7 +45,7 @@ from icir_control.nodes.bridge.config import BridgeConfig
 from icir_control.nodes.controller.interface import DERIVED, INTERFACE
 from icir_control.nodes.controller.requests import waypoints_of
 from icir_control.nodes.process.discovery import stay_on_this_machine
-from icir_control.nodes.process.run import end_ros, init_ros, join_graph
+from icir_control.nodes.process.run import ros_node
 from icir_control.nodes.process.stop_request import StopRequest
 from icir_control.nodes.robot import ROBOT
 from icir_control.nodes.transport.messages import NANOSECONDS
@@ -78,15 +78,9 @@ def publish(recording: Recording, rate: float) -> None:
         ConfigurationError: A simulation publishes states on this graph.
     """
     stay_on_this_machine()
-    with StopRequest() as stop:
-        init_ros()
+    with StopRequest() as stop, ros_node('replay') as node:
         stop.defer()
-        try:
-            node = join_graph('replay')
-            _publish(recording, node, rate, lambda: not stop)
-            node.destroy_node()
-        finally:
-            end_ros()
+        _publish(recording, node, rate, lambda: not stop)
 
 
 def _publish(recording: Recording, node: Node, rate: float, is_wanted: Callable[[], bool]) -> None:

@@ -182,6 +182,18 @@ def end_ros() -> None:
     rclpy.try_shutdown(uninstall_handlers=False)
 
 
+@contextmanager
+def ros_node(name: str, namespace: str = '') -> Iterator[Node]:
+    """Have ROS and a node for as long as the context lasts; see `join_graph`."""
+    init_ros()
+    try:
+        node = join_graph(name, namespace)
+        yield node
+        node.destroy_node()
+    finally:
+        end_ros()
+
+
 def _log_arguments() -> list[str]:
     """Return the arguments that switch log files off where they cannot be written.
 
