@@ -10,25 +10,22 @@ import sys
 import time
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import datetime
 from functools import partial
 from operator import itemgetter
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 from rcl_interfaces.msg import ParameterEvent
 from rcl_interfaces.srv import GetParameters, ListParameters
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
-from rclpy.serialization import deserialize_message
-from sensor_msgs.msg import JointState
 from std_msgs.msg import String, UInt8MultiArray
 
 from icir_control.app.processes import BRIDGE, CONTROLLER
+from icir_control.app.recording.inputs import Input, Topic
 from icir_control.app.recording.mcap_writer import ChannelMessage
 from icir_control.app.recording.topics import (
     COMMANDS,
@@ -39,7 +36,7 @@ from icir_control.app.recording.topics import (
     STATES,
     TOPICS,
 )
-from icir_control.app.recording.writer import RecordingFile, encoded
+from icir_control.app.recording.writer import RecordingFile
 from icir_control.errors import ConfigurationError, InvalidValueError
 from icir_control.nodes.process.discovery import stay_on_this_machine
 from icir_control.nodes.process.recorder import RecorderState
@@ -47,8 +44,7 @@ from icir_control.nodes.process.run import gc_off, ros_node, schedule_as_batch
 from icir_control.nodes.process.stop_request import StopRequest
 from icir_control.nodes.transport.batches import BATCHES, QUEUE, read_batch
 from icir_control.nodes.transport.client import NodeClient, spin_ready, until_answered
-from icir_control.nodes.transport.endpoints import has_native_parts, subscribe_raw
-from icir_control.nodes.transport.messages import NANOSECONDS, STAMP, STAMP_OFFSET
+from icir_control.nodes.transport.messages import NANOSECONDS
 from icir_control.share import find_model_file
 
 # As many states as the fastest loop makes in some seconds. By best effort: whoever publishes
@@ -66,7 +62,6 @@ _NICENESS = 10  # a tenth of a processor that nobody leaves free: enough for wha
 _NO_BATCHES = 0.5  # s in which a bridge that is there must have been seen to send batches
 _LATEST_BATCH_NS = 200_000_000  # after the messages in it
 _RECEIVED = itemgetter(2)
-_STAMPS = np.dtype([('seconds', '<i4'), ('nanoseconds', '<u4')])
 
 Step = tuple[Callable[[], bool], Callable[[], object]]
 """A condition, and what is done once, as soon as it holds."""
@@ -95,10 +90,10 @@ class Recorder:
         self._executor = SingleThreadedExecutor(context=node.context)
         self._executor.add_node(node)
         kinds = {**TOPICS, **LATCHED}
-        topics = {name: _Topic(node, self._file, name, kinds[name]) for name in kinds}
+        topics = {name: Topic(node, self._file, name, kinds[name]) for name in kinds}
         self._states, self._commands = topics[STATES], topics[COMMANDS]
         self._description = topics[DESCRIPTION]
-        self._batches: _Input | None = _Input(node, f'{BRIDGE}/{BATCHES}', UInt8MultiArray, QUEUE)
+        self._batches: Input | None = Input(node, f'{BRIDGE}/{BATCHES}', UInt8MultiArray, QUEUE)
         self._no_batches_since: float | None = None
         self._channels = {one.name: one.channel for one in (self._states, self._commands)}
         self._topics = {one.channel: one for one in topics.values()}
@@ -273,104 +268,6 @@ class Recorder:
                 self._description.count = 1
                 description = String(data=path.read_text())
                 self._file.write_message(self._description.name, description)
-
-
-class _Input:
-    """A subscription whose messages wait in the middleware's queue, as bytes.
-
-    Attributes:
-        name: The full name of the topic.
-    """
-
-    def __init__(self, node: Node, topic: str, kind: Any, qos: QoSProfile) -> None:
-        self._node, self._kind = node, kind
-        self._handed_over: list[tuple[bytes, int, int]] = []
-        self._subscription, self._take = subscribe_raw(
-            node, kind, topic, qos, self._hand_over, is_native=has_native_parts()
-        )
-        self.name: str = self._subscription.topic_name
-
-    def taken(self) -> Iterator[tuple[bytes, int, int]]:
-        """Take what waits: bytes, and wall time of arrival and of sending [ns]."""
-        while taken := self._take(self._kind, True):
-            raw, info = taken
-            yield raw, info['received_timestamp'], info['source_timestamp']
-        handed_over, self._handed_over = self._handed_over, []
-        yield from handed_over
-
-    def close(self) -> None:
-        """End the subscription."""
-        self._node.destroy_subscription(self._subscription)
-
-    def _hand_over(self, raw: bytes) -> None:
-        """Take a message from an executor, where the queue cannot be reached."""
-        now = time.time_ns()
-        self._handed_over.append((raw, now, now))
-
-
-class _Topic:
-    """One topic of the file.
-
-    Attributes:
-        name: Its full name.
-        channel: Its number in the file.
-        count: Number of messages.
-        distinct: Number of those with a stamp of their own: while time stands still a state is
-            repeated. Stamps are read of JointStates alone.
-        first_ns: Stamp of the first one [ns].
-        last_ns: Stamp of the last one [ns].
-    """
-
-    def __init__(self, node: Node, file: RecordingFile, topic: str, kind: Any) -> None:
-        self._node, self._kind = node, kind
-        self._input: _Input | None = None
-        self.name = node.resolve_topic_name(topic)
-        self.channel = file.open_topic(self.name, kind)
-        self.count = self.distinct = self.first_ns = 0
-        self.last_ns = -1
-
-    def subscribe(self, qos: QoSProfile) -> None:
-        """Subscribe to the topic."""
-        self._input = _Input(self._node, self.name, self._kind, qos)
-
-    def taken(self) -> Iterator[ChannelMessage]:
-        """Take what has come by the topic's own subscription."""
-        for raw, received_ns, sent_ns in self._input.taken() if self._input else ():
-            if self._kind is ParameterEvent:
-                # The client library may append bytes to it, which not every reader passes over.
-                raw = encoded(deserialize_message(raw, ParameterEvent))
-            yield self.channel, raw, received_ns, sent_ns
-
-    def count_in(self, raws: list[bytes]) -> None:
-        """Count messages that are written.
-
-        Args:
-            raws: In serialised form.
-        """
-        self.count += len(raws)
-        if self._kind is not JointState:
-            return
-        begin, end = STAMP_OFFSET, STAMP_OFFSET + STAMP.size
-        stamps = np.frombuffer(
-            b''.join([raw[begin:end] for raw in raws if len(raw) >= end]), _STAMPS
-        )
-        stamps_ns = stamps['seconds'] * np.int64(NANOSECONDS) + stamps['nanoseconds']
-        before = np.maximum.accumulate(np.append(self.last_ns, stamps_ns))
-        new = stamps_ns[stamps_ns > before[:-1]]
-        if len(new):
-            self.first_ns = self.first_ns if self.distinct else int(new[0])
-            self.last_ns = int(new[-1])
-            self.distinct += len(new)
-
-    def missing(self, period_ns: int) -> int:
-        """Return how many stamps between the first and the last one have not come.
-
-        Args:
-            period_ns: Between two stamps [ns]; 0 where it is not known.
-        """
-        if not (self.distinct and period_ns):
-            return 0
-        return (self.last_ns - self.first_ns) // period_ns + 1 - self.distinct
 
 
 def print_line(line: str) -> None:
