@@ -143,6 +143,8 @@ def test_what_is_no_command_is_counted(hardware, ros_graph):
     onlooker.node.spin_until(lambda: onlooker.counts().get('rejected.not_finite') == '1')
     hardware.write(position=np.zeros(5))
     onlooker.node.spin_until(lambda: onlooker.counts().get('rejected.wrong_length') == '1')
+    hardware.write(position=np.full(6, 1e308))
+    onlooker.node.spin_until(lambda: onlooker.counts().get('rejected.too_large') == '1')
     np.testing.assert_allclose(hardware.read(hardware.state), HOME, atol=1e-3)
 
 

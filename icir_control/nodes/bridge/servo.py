@@ -13,7 +13,12 @@ from sensor_msgs.msg import JointState
 from icir_control.nodes.bridge.config import ServoGains
 from icir_control.nodes.bridge.loop import BRAKE_RATE, FreeRunningLoop
 from icir_control.nodes.transport.endpoints import JointStateSubscription
-from icir_control.nodes.transport.messages import FIELDS, NANOSECONDS, RejectedMessageError
+from icir_control.nodes.transport.messages import (
+    FIELDS,
+    LARGEST,
+    NANOSECONDS,
+    RejectedMessageError,
+)
 from icir_control.parameter import FloatArray
 from icir_control.simulation import World
 
@@ -34,6 +39,8 @@ class AnyCommands(JointStateSubscription):
         values = np.array([np.asarray(row)[order] for row in rows])
         if np.isinf(values).any() or np.isnan(values).all():
             raise RejectedMessageError('not_finite', 'a number is infinite, or there is none')
+        if (np.abs(values) > LARGEST).any():
+            raise RejectedMessageError('too_large', f'a number is beyond {LARGEST:g}')
         return values
 
     def _keep_layout(self, *_: object) -> None:
