@@ -12,7 +12,7 @@ from ros_processes import ICIR_CONTROL, MODULE
 from std_msgs.msg import String
 from wall_time import Stopwatch
 
-from icir_control.nodes.controller.telemetry import LATCHED
+from icir_control.nodes.transport.qos import LATCHED
 
 COMMAND = (*ICIR_CONTROL, 'sim', '--viewer', 'none')
 ENDS_WITHIN = 3.0  # s

@@ -18,7 +18,7 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 from icir_control.app.main import replay_command
 from icir_control.app.recording.reader import Recording, RecordingError
 from icir_control.app.recording.replay import Rerun
-from icir_control.nodes.controller.telemetry import LATCHED
+from icir_control.nodes.transport.qos import LATCHED
 
 LONG = (pytest.mark.long, pytest.mark.timeout(7200))
 

@@ -16,7 +16,7 @@ from state_source import HOME, stamp_of
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
-from icir_control.nodes.controller.telemetry import LATCHED
+from icir_control.nodes.transport.qos import LATCHED
 from icir_control.spatial import SE3, log3
 
 STIFFNESS = 500.0  # N/m, of the mode impedance as it is shipped

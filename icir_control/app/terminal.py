@@ -12,7 +12,6 @@ import rclpy
 from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import PoseStamped, TwistStamped
 from rclpy.node import Node
-from rclpy.qos import DurabilityPolicy, QoSProfile
 from rich.console import Console
 from rich.live import Live
 from rich.text import Text
@@ -24,10 +23,10 @@ from icir_control.app.robot import RobotFiles
 from icir_control.nodes.keyboard.keyboard import Keyboard
 from icir_control.nodes.process.run import end_ros, init_ros
 from icir_control.nodes.transport.conversions import seconds_of
-from icir_control.nodes.transport.endpoints import SUBSCRIBED, Newest, has_native_parts
+from icir_control.nodes.transport.endpoints import Newest, has_native_parts
 from icir_control.nodes.transport.outcome import Outcome
+from icir_control.nodes.transport.qos import LATCHED, SUBSCRIBED
 
-_LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 _AT_REST: Final = 1e-6  # rad/s or m/s
 _REFUSAL_SHOWN = 4.0  # s of wall time
 _PACE_SPAN = 1.0  # s of wall time, at least, over which the pace is measured
@@ -71,8 +70,8 @@ class SimStatus:
         self._topics = {
             topic: Newest(node, kind, f'{CONTROLLER}/{topic}', qos)
             for topic, kind, qos in (
-                ('mode', String, _LATCHED),
-                ('motion_status', DiagnosticStatus, _LATCHED),
+                ('mode', String, LATCHED),
+                ('motion_status', DiagnosticStatus, LATCHED),
                 ('current_pose', PoseStamped, SUBSCRIBED),
                 ('tool_error', TwistStamped, SUBSCRIBED),
                 ('joint_reference', JointState, SUBSCRIBED),

@@ -38,6 +38,7 @@ from icir_control.nodes.transport.conversions import (
 from icir_control.nodes.transport.endpoints import JointStateSubscription
 from icir_control.nodes.transport.messages import FIELDS
 from icir_control.nodes.transport.outcome import POSE, TRAJECTORY, Outcome, Request
+from icir_control.nodes.transport.qos import LATCHED
 from icir_control.robot.log import Log
 from icir_control.robot.session import LOOK, MotionError
 from icir_control.simulation import World
@@ -122,8 +123,7 @@ class OverRos:
         node.create_subscription(
             DiagnosticStatus, f'{CONTROLLER}/motion_status', self._take_status, 50
         )
-        latched = QoSProfile(depth=1, durability=rclpy.qos.DurabilityPolicy.TRANSIENT_LOCAL)
-        node.create_subscription(String, f'{CONTROLLER}/mode', self._take_mode, latched)
+        node.create_subscription(String, f'{CONTROLLER}/mode', self._take_mode, LATCHED)
         self._states = JointStateSubscription(
             node,
             given['state_topic'],

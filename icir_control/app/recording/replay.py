@@ -18,7 +18,6 @@ import numpy as np
 from diagnostic_msgs.msg import DiagnosticStatus
 from rcl_interfaces.msg import ParameterEvent
 from rclpy.node import Node
-from rclpy.qos import DurabilityPolicy, QoSProfile
 from rclpy.serialization import deserialize_message
 from trajectory_msgs.msg import JointTrajectory
 
@@ -48,6 +47,7 @@ from icir_control.nodes.process.discovery import stay_on_this_machine
 from icir_control.nodes.process.run import ros_node
 from icir_control.nodes.process.stop_request import StopRequest
 from icir_control.nodes.robot import ROBOT
+from icir_control.nodes.transport import qos
 from icir_control.nodes.transport.messages import NANOSECONDS
 from icir_control.nodes.transport.outcome import JOINTS, TRAJECTORY, Outcome
 from icir_control.parameter import replaced
@@ -91,10 +91,9 @@ def _publish(recording: Recording, node: Node, rate: float, is_wanted: Callable[
             f'{STATES} has a publisher already; end that simulation, or choose another domain'
             ' (ROS_DOMAIN_ID)'
         )
-    latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
     publishers: dict[str, Any] = {
         topic: node.create_publisher(
-            {**TOPICS, **LATCHED}[topic], topic, latched if topic in LATCHED else 1
+            {**TOPICS, **LATCHED}[topic], topic, qos.LATCHED if topic in LATCHED else 1
         )
         for topic in _SHOWN
     }

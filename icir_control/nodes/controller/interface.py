@@ -14,7 +14,7 @@ from std_msgs.msg import Float64MultiArray
 from icir_control.errors import ConfigurationError
 from icir_control.nodes.parameters import Parameters
 from icir_control.nodes.robot import LoadedRobot
-from icir_control.nodes.transport.endpoints import PUBLISHED
+from icir_control.nodes.transport.qos import PUBLISHED
 from icir_control.parameter import FloatArray, parameter, parameters_of, read_own
 
 EFFORT_COMMANDS = 'effort_controller/commands'

@@ -6,14 +6,11 @@ from typing import Any, Protocol
 
 from diagnostic_msgs.msg import DiagnosticStatus
 from rclpy.node import Node
-from rclpy.qos import DurabilityPolicy, QoSProfile
 
 from icir_control.control import Controller
 from icir_control.errors import BrakedError, IcirError
 from icir_control.nodes.transport.outcome import TRAJECTORY, Outcome, Request
-
-OUTCOMES = QoSProfile(depth=20, durability=DurabilityPolicy.TRANSIENT_LOCAL)
-"""Deep enough that an outcome reaches a slow subscriber before newer ones take its place."""
+from icir_control.nodes.transport.qos import OUTCOMES
 
 INVALID_GOAL, INVALID_JOINTS, OLD_HEADER_TIMESTAMP = -1, -2, -3
 """Error codes of control_msgs/action/FollowJointTrajectory, which need not be installed."""

@@ -13,18 +13,17 @@ from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import Point, PoseStamped, TwistStamped, Vector3, WrenchStamped
 from numpy.typing import ArrayLike, NDArray
 from rclpy.node import Node
-from rclpy.qos import DurabilityPolicy, QoSProfile
 from std_msgs.msg import Float64, String
 
 from icir_control.control import TERMS, Controller, pose_error
 from icir_control.nodes.transport.conversions import key_values, xyz
 from icir_control.nodes.transport.endpoints import JointStatePublisher, StampedPublisher
+from icir_control.nodes.transport.qos import LATCHED
 from icir_control.spatial import SE3, Motion
 
 PERIOD_NS = 10_000_000  # of simulation time
 WALL_PERIOD = 0.01  # s
 COUNT_PERIOD = 0.1  # s of wall time between two looks for subscriptions
-LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
 
 class Telemetry:

@@ -9,12 +9,12 @@ from diagnostic_msgs.msg import DiagnosticStatus
 from rcl_interfaces.srv import SetParameters
 from rclpy.node import Node
 from rclpy.parameter import Parameter
-from rclpy.qos import DurabilityPolicy, QoSProfile
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
 from icir_control.nodes.keyboard.keys import CONTROLLER, Mode, modes_of
 from icir_control.nodes.transport.client import NoAnswerError, NodeClient
+from icir_control.nodes.transport.qos import LATCHED
 
 _WINDOW_TIMEOUT = 70.0  # s; longer than the bridge waits for its window
 _GRAPH_PERIOD = 0.2  # s between two looks at the graph
@@ -27,7 +27,6 @@ SPEEDS = (0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 1.0)
 """Factors of the speed of motions."""
 
 _NO_ANSWER = f'the {CONTROLLER} does not answer'
-_LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
 
 class ControllerClient:
@@ -73,7 +72,7 @@ class ControllerClient:
         self._graph_due = 0.0
         self._is_reading = False
         self._window = self._bridge.find(Trigger, 'open_window')
-        node.create_subscription(String, f'{CONTROLLER}/mode', self._take_mode, _LATCHED)
+        node.create_subscription(String, f'{CONTROLLER}/mode', self._take_mode, LATCHED)
         node.create_subscription(
             DiagnosticStatus, f'{CONTROLLER}/motion_status', on_motion_status, 10
         )

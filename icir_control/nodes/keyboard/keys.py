@@ -10,12 +10,12 @@ import numpy as np
 from geometry_msgs.msg import Pose, PoseStamped
 from numpy.typing import NDArray
 from rclpy.node import Node
-from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rich.table import Table
 from rich.text import Text
 from sensor_msgs.msg import JointState
 
 from icir_control.nodes.transport.conversions import pose_numbers, pose_of, stamp_words
+from icir_control.nodes.transport.qos import SUBSCRIBED
 
 CONTROLLER = 'controller'
 """The controller's name, relative to the keyboard's namespace."""
@@ -195,7 +195,6 @@ STEPS = ((0.001, 0.5), (0.002, 1.0), (0.005, 2.0), (0.01, 5.0), (0.02, 10.0), (0
 """Of a translation [m] and of a rotation [deg]."""
 
 _FIRST = 3
-_NEWEST = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
 
 
 class Jogger:
@@ -218,11 +217,11 @@ class Jogger:
         self._in_tool_axes = False
         self._targets = node.create_publisher(PoseStamped, f'{CONTROLLER}/target_pose', 1)
         node.create_subscription(
-            PoseStamped, f'{CONTROLLER}/reference_pose', self._take_reference, _NEWEST
+            PoseStamped, f'{CONTROLLER}/reference_pose', self._take_reference, SUBSCRIBED
         )
         self._joint_targets = node.create_publisher(JointState, f'{CONTROLLER}/target_joints', 1)
         node.create_subscription(
-            JointState, f'{CONTROLLER}/joint_reference', self._take_joints, _NEWEST
+            JointState, f'{CONTROLLER}/joint_reference', self._take_joints, SUBSCRIBED
         )
 
     def forget(self) -> None:

@@ -12,7 +12,6 @@ from typing import Any
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from rcl_interfaces.msg import ParameterEvent
 from rclpy.executors import SingleThreadedExecutor
-from rclpy.qos import DurabilityPolicy, QoSProfile
 from std_msgs.msg import String
 
 from icir_control.errors import IcirError
@@ -25,13 +24,13 @@ from icir_control.nodes.parameters import Parameters
 from icir_control.nodes.process.run import join_graph, schedule_as_batch
 from icir_control.nodes.process.stop_request import StopRequest
 from icir_control.nodes.transport.client import spin_ready
+from icir_control.nodes.transport.qos import LATCHED, OUTCOMES
 from icir_control.parameter import parameter, parameters_of, read_own
 
 _NICENESS = 19  # bridge and controller come first
 _PERIOD = 0.04  # s between two pictures
 _SPARING_PERIOD = 0.25  # s, of a simulation that runs as fast as the processors allow
 _CALLBACKS = 8  # of ROS between two pictures
-_LATCHED = QoSProfile(depth=20, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
 
 @dataclass(frozen=True)
@@ -88,11 +87,11 @@ class PanelNode:
 
     def _subscribe(self) -> None:
         create: Any = self.node.create_subscription
-        create(String, 'controller/mode', self._inputs.take_mode, _LATCHED)
-        create(DiagnosticStatus, 'controller/motion_status', self._take_outcome, _LATCHED)
+        create(String, 'controller/mode', self._inputs.take_mode, LATCHED)
+        create(DiagnosticStatus, 'controller/motion_status', self._take_outcome, OUTCOMES)
         create(DiagnosticArray, '/diagnostics', self._take_diagnostics, 10)
         create(ParameterEvent, '/parameter_events', self._take_event, 100)
-        create(String, 'robot_description', self._take_description, _LATCHED)
+        create(String, 'robot_description', self._take_description, LATCHED)
 
     def run(self, stop: StopRequest) -> None:
         """Run until asked to stop; see `NodeProcess`."""

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
 from rclpy.node import Node
-from rclpy.qos import QoSProfile, ReliabilityPolicy
+from rclpy.qos import QoSProfile
 from rclpy.serialization import deserialize_message, serialize_message
 from rclpy.subscription import Subscription
 from sensor_msgs.msg import JointState
@@ -26,10 +26,7 @@ from icir_control.nodes.transport.messages import (
     JointStateLayout,
     StampedLayout,
 )
-
-PUBLISHED = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE)
-# A best-effort subscription to a reliable publisher does not acknowledge: 2/3 of the latency.
-SUBSCRIBED = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
+from icir_control.nodes.transport.qos import PUBLISHED, SUBSCRIBED
 
 rclpy_implementation: Any = None
 """The part of rclpy that is not public; None where there is no such module."""
