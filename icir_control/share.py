@@ -1,4 +1,4 @@
-"""Where the package's shared files are (URDF, parameters, launch, views), and meshes of others."""
+"""Where the shared files are: URDF, configuration, launch and view files; meshes; nodes' names."""
 
 import os
 import sys
@@ -11,6 +11,9 @@ from urllib.parse import unquote, urlparse
 from icir_control.errors import ConfigurationError, UnknownNameError
 
 PACKAGE = 'icir_control'
+BRIDGE, CONTROLLER = 'mujoco_bridge', 'controller'
+"""Names of the nodes, relative to their namespace."""
+
 SCHEME = 'package://'
 _PACKAGE_SCHEMES = ('package', 'model')
 

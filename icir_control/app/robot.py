@@ -9,6 +9,7 @@ from typing import Any, Self
 from icir_control.errors import UnknownNameError
 from icir_control.share import (
     ANY_ARM,
+    BRIDGE,
     DEFAULT_ROBOT,
     PACKAGE,
     find_model_file,
@@ -16,7 +17,6 @@ from icir_control.share import (
     share_directory,
 )
 
-_BRIDGE = 'mujoco_bridge'
 
 
 def robot_names() -> list[str]:
@@ -78,7 +78,7 @@ class RobotFiles:
             raise UnknownNameError('robot', name, names)
         own_file = share_directory() / 'config' / f'{ANY_ARM if model else name}.yaml'
         path = Path(params_file).expanduser().absolute() if params_file else own_file
-        in_file = parameters_in(path, _BRIDGE)
+        in_file = parameters_in(path, BRIDGE)
         chosen = (
             model or str(in_file.get('model') or '') or f'package://{PACKAGE}/urdf/{name}.urdf'
         )

@@ -18,7 +18,6 @@ from rich.text import Text
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
-from icir_control.app.processes import CONTROLLER
 from icir_control.app.robot import RobotFiles
 from icir_control.nodes.keyboard.keyboard import Keyboard
 from icir_control.nodes.process.run import end_ros, init_ros
@@ -26,6 +25,7 @@ from icir_control.nodes.transport.conversions import seconds_of
 from icir_control.nodes.transport.endpoints import Newest, has_native_parts
 from icir_control.nodes.transport.outcome import Outcome
 from icir_control.nodes.transport.qos import LATCHED, SUBSCRIBED
+from icir_control.share import CONTROLLER
 
 _AT_REST: Final = 1e-6  # rad/s or m/s
 _REFUSAL_SHOWN = 4.0  # s of wall time

@@ -7,10 +7,11 @@ from functools import partial
 
 from icir_control.nodes.process import use_one_blas_thread
 from icir_control.nodes.process.stop_request import StopRequest
+from icir_control.share import BRIDGE, CONTROLLER
 
 NODES = {
-    'bridge': ('mujoco_bridge', 'icir_control.nodes.bridge.node:MujocoBridge'),
-    'controller': ('controller', 'icir_control.nodes.controller.node:ControllerNode'),
+    'bridge': (BRIDGE, 'icir_control.nodes.bridge.node:MujocoBridge'),
+    'controller': (CONTROLLER, 'icir_control.nodes.controller.node:ControllerNode'),
     'composed': ('composed', 'icir_control.nodes.composed:ComposedNodes'),
     'keyboard': ('keyboard', 'icir_control.nodes.keyboard.keyboard:KeyboardNode'),
     'panel': ('panel', 'icir_control.nodes.panel.node:PanelNode'),

@@ -22,7 +22,6 @@ from rclpy.serialization import deserialize_message
 from trajectory_msgs.msg import JointTrajectory
 
 from icir_control.app.measurement import DifferentRunsError
-from icir_control.app.processes import BRIDGE, CONTROLLER
 from icir_control.app.recording.reader import Recording, RecordingError, stamp_ns_of
 from icir_control.app.recording.topics import (
     COMMANDS,
@@ -51,6 +50,7 @@ from icir_control.nodes.transport import qos
 from icir_control.nodes.transport.messages import NANOSECONDS
 from icir_control.nodes.transport.outcome import JOINTS, TRAJECTORY, Outcome
 from icir_control.parameter import replaced
+from icir_control.share import BRIDGE, CONTROLLER
 from icir_control.spatial import SE3
 
 _NOT_GIVEN = {*ROBOT, *INTERFACE, *DERIVED}

@@ -27,6 +27,7 @@ from icir_control.nodes.transport.endpoints import JointStatePublisher, JointSta
 from icir_control.nodes.transport.messages import NANOSECONDS
 from icir_control.nodes.transport.waiter import Waiter
 from icir_control.parameter import parameters_of
+from icir_control.share import BRIDGE
 
 _DUPLICATES_PERIOD = 0.1  # s of wall time, as all of these
 _WRONG_TYPES_PERIOD = 1.0
@@ -58,9 +59,9 @@ class MujocoBridge:
         Raises:
             IcirError: A parameter or the model is not valid, or the comparison fails.
         """
-        self.node = join_graph('mujoco_bridge')
+        self.node = join_graph(BRIDGE)
         self._parameters = Parameters(self.node)
-        self._robot = robot = self._parameters.read_robot('mujoco_bridge')
+        self._robot = robot = self._parameters.read_robot(BRIDGE)
         self._model = model = robot.model
         self._config = config = BridgeConfig.from_parameters(robot.parameters, model)
         self._parameters.declare(parameters_of(BridgeConfig), config.value, model.nv)

@@ -14,6 +14,7 @@ from icir_control.nodes.bridge.config import BridgeConfig
 from icir_control.nodes.ghost import ghost_of
 from icir_control.nodes.transport.conversions import nanoseconds_of
 from icir_control.nodes.transport.endpoints import Newest
+from icir_control.share import CONTROLLER
 from icir_control.simulation import World, open_viewer
 from icir_control.spatial import SE3, exp3
 from icir_control.spatial.arrays import Array
@@ -53,8 +54,8 @@ class Window:
             return
         if self._errors is None:  # the controller computes nothing that nobody subscribes to
             self._errors = (
-                Newest(self._node, JointState, 'controller/tracking_error'),
-                Newest(self._node, TwistStamped, 'controller/tool_error'),
+                Newest(self._node, JointState, f'{CONTROLLER}/tracking_error'),
+                Newest(self._node, TwistStamped, f'{CONTROLLER}/tool_error'),
             )
         self.viewer.sync(self._ghost(*self._errors))
 

@@ -33,6 +33,7 @@ from icir_control.nodes.run_token import euler_steps_of
 from icir_control.nodes.transport.endpoints import JointStatePublisher, JointStateSubscription
 from icir_control.nodes.transport.messages import FIELDS
 from icir_control.nodes.transport.waiter import Waiter
+from icir_control.share import CONTROLLER
 
 COMMANDS = 'joint_commands'
 
@@ -65,10 +66,10 @@ class ControllerNode:
         Raises:
             IcirError: The parameters or the model are not valid; the message says what is.
         """
-        self._node = node = join_graph('controller')
+        self._node = node = join_graph(CONTROLLER)
         self._log = node.get_logger()
         parameters = Parameters(node)
-        robot = parameters.read_robot('controller')
+        robot = parameters.read_robot(CONTROLLER)
         model = robot.model
         names = model.joint_names
         interface = declare_interface(parameters, robot)

@@ -12,9 +12,10 @@ from rclpy.parameter import Parameter
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
-from icir_control.nodes.keyboard.keys import CONTROLLER, Mode, modes_of
+from icir_control.nodes.keyboard.keys import Mode, modes_of
 from icir_control.nodes.transport.client import NoAnswerError, NodeClient
 from icir_control.nodes.transport.qos import LATCHED
+from icir_control.share import BRIDGE, CONTROLLER
 
 _WINDOW_TIMEOUT = 70.0  # s; longer than the bridge waits for its window
 _GRAPH_PERIOD = 0.2  # s between two looks at the graph
@@ -66,7 +67,7 @@ class ControllerClient:
         self._on_modes = on_modes
         self._on_lost = on_lost
         self._controller = NodeClient(node, CONTROLLER)
-        self._bridge = NodeClient(node, 'mujoco_bridge')
+        self._bridge = NodeClient(node, BRIDGE)
         self._speed_changes: deque[tuple[int, Callable[[str], None]]] = deque()
         self._identity: set[tuple[int, ...]] = set()
         self._graph_due = 0.0

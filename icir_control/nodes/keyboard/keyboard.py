@@ -12,7 +12,6 @@ from rich.console import Console
 
 from icir_control.nodes.keyboard.client import ControllerClient
 from icir_control.nodes.keyboard.keys import (
-    CONTROLLER,
     ROWS,
     Action,
     Jog,
@@ -28,6 +27,7 @@ from icir_control.nodes.process.run import join_graph
 from icir_control.nodes.process.stop_request import StopRequest
 from icir_control.nodes.transport.client import spin_ready
 from icir_control.nodes.transport.outcome import JOINTS, Outcome
+from icir_control.share import CONTROLLER
 
 _KEY_PERIOD = 0.02  # s, longest time that an answer waits to be printed
 _CALLBACKS = 6  # between two reads of keys; poses arrive at most twice in that time

@@ -16,9 +16,7 @@ from sensor_msgs.msg import JointState
 
 from icir_control.nodes.transport.conversions import pose_numbers, pose_of, stamp_words
 from icir_control.nodes.transport.qos import SUBSCRIBED
-
-CONTROLLER = 'controller'
-"""The controller's name, relative to the keyboard's namespace."""
+from icir_control.share import CONTROLLER
 
 CONTROL_D = '\x04'
 SHOWN_PARAMETERS = 2  # of each mode at most; a law names the most important ones first

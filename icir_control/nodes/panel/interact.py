@@ -17,6 +17,7 @@ from icir_control.nodes.panel.parameters import Later, when_changed
 from icir_control.nodes.panel.scene import BASE, Scene
 from icir_control.nodes.panel.shapes import unit_of
 from icir_control.nodes.transport.conversions import pose_numbers, pose_of, wrench_of
+from icir_control.share import BRIDGE, CONTROLLER
 from icir_control.spatial.arrays import Array
 
 JOGGING = 'jog'
@@ -133,7 +134,7 @@ class _Goal:
     """A frame at the tool, which sends the tool to where it is dragged."""
 
     def __init__(self, server: viser.ViserServer, node: Node, later: Later) -> None:
-        self._publisher = node.create_publisher(PoseStamped, 'controller/target_pose', 1)
+        self._publisher = node.create_publisher(PoseStamped, f'{CONTROLLER}/target_pose', 1)
         self._frame = server.scene.add_transform_controls(
             f'{BASE}/goal', scale=0.2, depth_test=False
         )
@@ -171,7 +172,7 @@ class _Pull:
     def __init__(
         self, server: viser.ViserServer, node: Node, scene: Scene, link: str, later: Later
     ) -> None:
-        self._publisher = node.create_publisher(WrenchStamped, 'mujoco_bridge/external_wrench', 1)
+        self._publisher = node.create_publisher(WrenchStamped, f'{BRIDGE}/external_wrench', 1)
         self._scene, self._link = scene, link
         with server.gui.add_folder('Spring'):
             self._stiffness = server.gui.add_slider(
@@ -214,7 +215,7 @@ class _Joints:
     """A slider for the target of each joint."""
 
     def __init__(self, gui: viser.GuiApi, node: Node, model: Model, later: Later) -> None:
-        self._publisher = node.create_publisher(JointState, 'controller/target_joints', 1)
+        self._publisher = node.create_publisher(JointState, f'{CONTROLLER}/target_joints', 1)
         self._names = list(model.joint_names)
         limits = zip(model.lower_position_limit, model.upper_position_limit, strict=True)
         self._sliders: list[Any] = []

@@ -26,6 +26,7 @@ from icir_control.nodes.process.stop_request import StopRequest
 from icir_control.nodes.transport.client import spin_ready
 from icir_control.nodes.transport.qos import LATCHED, OUTCOMES
 from icir_control.parameter import parameter, parameters_of, read_own
+from icir_control.share import BRIDGE, CONTROLLER
 
 _NICENESS = 19  # bridge and controller come first
 _PERIOD = 0.04  # s between two pictures
@@ -75,8 +76,8 @@ class PanelNode:
         self._actions: queue.SimpleQueue[Callable[[], object]] = queue.SimpleQueue()
         self._executor = SingleThreadedExecutor()
         self._executor.add_node(self.node)
-        self._bridge = RemoteNode(self.node, 'mujoco_bridge', 'joint_states', self._renew)
-        self._controller = RemoteNode(self.node, 'controller', 'controller/mode', self._renew)
+        self._bridge = RemoteNode(self.node, BRIDGE, 'joint_states', self._renew)
+        self._controller = RemoteNode(self.node, CONTROLLER, f'{CONTROLLER}/mode', self._renew)
         self._inputs = Inputs(self.node)
         self._recording = Recording(self.node)
         self._subscribe()
@@ -87,8 +88,8 @@ class PanelNode:
 
     def _subscribe(self) -> None:
         create: Any = self.node.create_subscription
-        create(String, 'controller/mode', self._inputs.take_mode, LATCHED)
-        create(DiagnosticStatus, 'controller/motion_status', self._take_outcome, OUTCOMES)
+        create(String, f'{CONTROLLER}/mode', self._inputs.take_mode, LATCHED)
+        create(DiagnosticStatus, f'{CONTROLLER}/motion_status', self._take_outcome, OUTCOMES)
         create(DiagnosticArray, '/diagnostics', self._take_diagnostics, 10)
         create(ParameterEvent, '/parameter_events', self._take_event, 100)
         create(String, 'robot_description', self._take_description, LATCHED)

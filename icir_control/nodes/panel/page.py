@@ -24,6 +24,7 @@ from icir_control.nodes.panel.scene import Scene
 from icir_control.nodes.panel.shapes import ShownRobot, unit_of
 from icir_control.nodes.transport.conversions import placement_of, seconds_of
 from icir_control.nodes.transport.endpoints import Newest
+from icir_control.share import CONTROLLER
 from icir_control.spatial.arrays import Array
 
 SPAN = 10.0
@@ -54,9 +55,9 @@ class Inputs:
             node: The node to subscribe through.
         """
         self.mode = ''
-        self.reference = Newest(node, JointState, 'controller/joint_reference')
-        self.joint_error = Newest(node, JointState, 'controller/tracking_error')
-        self.pose = Newest(node, PoseStamped, 'controller/reference_pose')
+        self.reference = Newest(node, JointState, f'{CONTROLLER}/joint_reference')
+        self.joint_error = Newest(node, JointState, f'{CONTROLLER}/tracking_error')
+        self.pose = Newest(node, PoseStamped, f'{CONTROLLER}/reference_pose')
 
     def take_mode(self, message: String) -> None:
         """Take the running mode."""
