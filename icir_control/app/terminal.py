@@ -4,7 +4,7 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, Final
+from typing import Final
 from xml.etree import ElementTree
 
 import numpy as np
@@ -21,7 +21,7 @@ from std_msgs.msg import String
 from icir_control.app.robot import RobotFiles
 from icir_control.nodes.keyboard.keyboard import Keyboard
 from icir_control.nodes.process.run import end_ros, init_ros
-from icir_control.nodes.transport.conversions import seconds_of
+from icir_control.nodes.transport.conversions import Pace, seconds_of
 from icir_control.nodes.transport.endpoints import Newest, has_native_parts
 from icir_control.nodes.transport.outcome import Outcome
 from icir_control.nodes.transport.qos import LATCHED, SUBSCRIBED
@@ -29,7 +29,6 @@ from icir_control.share import CONTROLLER
 
 _AT_REST: Final = 1e-6  # rad/s or m/s
 _REFUSAL_SHOWN = 4.0  # s of wall time
-_PACE_SPAN = 1.0  # s of wall time, at least, over which the pace is measured
 _STATUS_PERIOD = 0.25  # s between two looks at what the arm does
 
 
@@ -79,8 +78,7 @@ class SimStatus:
         }
         self._limits = _effort_limits(urdf)
         self._refused_until = 0.0
-        self._pace = ''
-        self._pace_from = (0.0, 0.0)
+        self._pace = Pace()
 
     def text(self) -> Text:
         """Return the line; empty before the controller runs."""
@@ -102,8 +100,9 @@ class SimStatus:
         ]
         if shares:
             parts.append(f'torque {max(shares):.0%}')
-        self._measure_pace(pose.header.stamp)
-        parts += [self._pace] if self._pace else []
+        self._pace.update(seconds_of(pose.header.stamp))
+        if np.isfinite(self._pace.value):
+            parts.append(f'{self._pace.value:.2f} x real time')
         return Text(' | '.join(parts), style='reverse', no_wrap=True, overflow='ellipsis')
 
     def _motion(self, status: DiagnosticStatus | None, joints: JointState) -> str:
@@ -116,16 +115,6 @@ class SimStatus:
             return f'{Outcome.of(status).request} was refused'
         moves = np.abs(joints.velocity).max(initial=0.0) > _AT_REST
         return 'moving' if moves else 'arrived'
-
-    def _measure_pace(self, stamp: Any) -> None:
-        """Compare simulation time with the wall's."""
-        wall, simulated = time.monotonic(), seconds_of(stamp)
-        elapsed = wall - self._pace_from[0]
-        if elapsed < _PACE_SPAN:
-            return
-        if self._pace_from[0]:
-            self._pace = f'{(simulated - self._pace_from[1]) / elapsed:.2f} x real time'
-        self._pace_from = wall, simulated
 
 
 def _effort_limits(urdf: str) -> dict[str | None, float]:

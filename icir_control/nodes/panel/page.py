@@ -22,7 +22,7 @@ from icir_control.nodes.panel.pictures import SAVING
 from icir_control.nodes.panel.remote import RemoteNode
 from icir_control.nodes.panel.scene import Scene
 from icir_control.nodes.panel.shapes import ShownRobot, unit_of
-from icir_control.nodes.transport.conversions import placement_of, seconds_of
+from icir_control.nodes.transport.conversions import Pace, placement_of, seconds_of
 from icir_control.nodes.transport.endpoints import Newest
 from icir_control.share import CONTROLLER
 from icir_control.spatial.arrays import Array
@@ -35,7 +35,6 @@ _TITLE_PERIOD = 1.0  # s, for a number that can be read
 _LEAST = 1e-16  # on an axis
 _PLAIN = (0.01, 1e4)  # greatest value of an axis that is not scaled
 _COLOURS = ('#1f77b4', '#ff7f0e', '#2ca02c', '#d62728', '#9467bd', '#8c564b', '#17becf')
-_PACE_SPAN = 1.0  # s of wall time over which the pace is measured
 
 
 class Inputs:
@@ -111,8 +110,7 @@ class Page:
         self._remotes = controller, bridge
         self._responds = False
         self._run = ''
-        self._pace_from = time.monotonic(), 0.0
-        self._pace = 0.0
+        self._pace = Pace()
 
     def update(self, inputs: Inputs, *, saves_pictures: bool) -> None:
         """Show the newest messages.
@@ -125,7 +123,7 @@ class Page:
         if saving != self._saving.content:
             self._saving.content = saving
         reference, error = inputs.reference.message(), inputs.joint_error.message()
-        self.controls.update(inputs.mode, self._pace)
+        self.controls.update(inputs.mode, np.nan_to_num(self._pace.value))
         self._parameters.update()
         responds = all(remote.is_alive for remote in self._remotes)
         if self._responds and not responds:  # what is pulled then would be flung when it is back
@@ -137,7 +135,7 @@ class Page:
             self._error = np.full(self._model.nv, np.nan)
             if inputs.joint_error.is_new:
                 self._error = self._numbers(error, error.position)
-        self._measure_pace(seconds_of(reference.header.stamp))
+        self._pace.update(seconds_of(reference.header.stamp))
         position = self._numbers(reference, reference.position)
         q = position - np.nan_to_num(self._error)
         torque = self._numbers(reference, reference.effort)
@@ -154,7 +152,7 @@ class Page:
             self._run = reference.header.frame_id
             self._interact.let_go()
         self._interact.update(inputs.mode, message, position, velocity)
-        pace = np.array([self._pace, self._age()])
+        pace = np.array([self._pace.value, self._age()])
         self._plots.update(self._error, np.array([self._distance]), shares, pace)
 
     def close(self) -> None:
@@ -169,13 +167,6 @@ class Page:
         """Return values of joints, which come in any order, in that of the model; (nv,)."""
         by_name = dict(zip(message.name, values, strict=False))
         return np.array([by_name.get(name, 0.0) for name in self._model.joint_names])
-
-    def _measure_pace(self, simulated: float) -> None:
-        now = time.monotonic()
-        elapsed = now - self._pace_from[0]
-        if elapsed >= _PACE_SPAN:
-            self._pace = (simulated - self._pace_from[1]) / elapsed if self._pace_from[1] else 0.0
-            self._pace_from = now, simulated
 
 
 class PlotsTab:

@@ -1,5 +1,7 @@
 """Messages as numbers, and numbers as messages: stamps, poses, wrenches, pairs of diagnostics."""
 
+import math
+import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +15,7 @@ if TYPE_CHECKING:
     from icir_control.spatial import SE3
 
 _SECOND = 1_000_000_000  # ns
+_PACE_SPAN = 1.0  # s of wall time, at least, over which the pace is measured
 
 
 def seconds_of(stamp: Any) -> float:
@@ -29,6 +32,26 @@ def stamp_of(nanoseconds: int) -> Time:
     """Return a time [ns] as a stamp."""
     seconds, rest = divmod(nanoseconds, _SECOND)
     return Time(sec=seconds, nanosec=rest)
+
+
+class Pace:
+    """Compares simulation time with the wall's.
+
+    Attributes:
+        value: Simulated seconds per second of wall time; NaN until it is known.
+    """
+
+    def __init__(self) -> None:
+        """Know nothing yet."""
+        self.value = self._simulated = math.nan
+        self._wall = -math.inf
+
+    def update(self, simulated: float) -> None:
+        """Take the present simulation time [s]."""
+        wall = time.monotonic()
+        if (elapsed := wall - self._wall) >= _PACE_SPAN:
+            self.value = (simulated - self._simulated) / elapsed
+            self._wall, self._simulated = wall, simulated
 
 
 def stamp_words(stamp: Time) -> str:
