@@ -5,9 +5,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from rclpy.node import Node
-from rclpy.time import Time
 from rosgraph_msgs.msg import Clock
 
 from icir_control.dynamics import FrameType
@@ -23,6 +22,7 @@ from icir_control.nodes.process.graph import Publishers
 from icir_control.nodes.process.run import gc_off, join_graph, shorten_slices
 from icir_control.nodes.process.stop_request import StopRequest
 from icir_control.nodes.transport.batches import MessageBatches
+from icir_control.nodes.transport.conversions import diagnostics, key_values, stamp_of
 from icir_control.nodes.transport.endpoints import JointStatePublisher, JointStateSubscription
 from icir_control.nodes.transport.messages import NANOSECONDS
 from icir_control.nodes.transport.waiter import Waiter
@@ -177,7 +177,7 @@ class MujocoBridge:
         loop.config = config
 
     def _publish_clock(self) -> None:
-        self._clock.publish(Clock(clock=Time(nanoseconds=self.world.time_ns).to_msg()))
+        self._clock.publish(Clock(clock=stamp_of(self.world.time_ns)))
 
     def _check_duplicates(self) -> None:
         topics = self.commands.topic_name, self.states.topic_name
@@ -231,7 +231,7 @@ class BridgeDiagnostics:
         factor = (time_ns - self._time_ns) / NANOSECONDS / elapsed
         self._wall, self._time_ns = now, time_ns
         level, message = self._summary(factor)
-        values = [KeyValue(key=key, value=str(v)) for key, v in self._values(factor).items()]
+        values = key_values(self._values(factor))
         loop.statistics.start_report()
         status = DiagnosticStatus(
             level=level,
@@ -240,9 +240,7 @@ class BridgeDiagnostics:
             hardware_id=loop.config.model.name,
             values=values,
         )
-        array = DiagnosticArray(status=[status])
-        array.header.stamp = Time(nanoseconds=time_ns).to_msg()
-        self._publisher.publish(array)
+        self._publisher.publish(diagnostics(status, time_ns))
 
     def _summary(self, factor: float) -> tuple[bytes, str]:
         loop = self._loop

@@ -15,7 +15,6 @@ from rclpy.clock import Clock, ClockType
 from rclpy.duration import Duration
 from rclpy.node import Node
 from rclpy.task import Future
-from rclpy.time import Time
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from icir_control.control import Controller, Waypoints
@@ -25,7 +24,7 @@ from icir_control.nodes.controller.motion_status import (
     MotionStatus,
     error_code_of,
 )
-from icir_control.nodes.transport.conversions import nanoseconds_of, stamp_words
+from icir_control.nodes.transport.conversions import nanoseconds_of, stamp_of, stamp_words
 from icir_control.nodes.transport.outcome import TRAJECTORY, Outcome
 from icir_control.parameter import FloatArray
 
@@ -168,7 +167,7 @@ class _ActionGoal(Goal):
         error_q, error_v = controller.tracking_error
         elapsed = Duration(nanoseconds=self._now_ns - self._begin_ns).to_msg()
         feedback = FollowJointTrajectory.Feedback()
-        feedback.header.stamp = Time(nanoseconds=self._now_ns).to_msg()
+        feedback.header.stamp = stamp_of(self._now_ns)
         feedback.joint_names = list(controller.config.arm.model.joint_names)
         for name, positions, velocities in (
             ('desired', q, v),

@@ -10,13 +10,12 @@ from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from numpy.typing import NDArray
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
-from rclpy.time import Time
 
 from icir_control.compiled import bound, kernel
 from icir_control.control import Controller
 from icir_control.nodes.controller.telemetry import limits_of
 from icir_control.nodes.process.graph import Publishers
-from icir_control.nodes.transport.conversions import key_values
+from icir_control.nodes.transport.conversions import diagnostics, key_values
 from icir_control.nodes.transport.endpoints import JointStateSubscription
 
 STATE_TIMEOUT = 1.0  # s of wall time without a state until that is reported
@@ -215,9 +214,8 @@ class StateMonitor:
             **limits_of(self._controller),
         }
         name = f'{self._node.get_fully_qualified_name()}: states'
-        status = DiagnosticStatus(level=level, name=name, message=message)
-        status.values = key_values(values)
-        array = DiagnosticArray(status=[status])
-        array.header.stamp = Time(nanoseconds=self._states.stamp_ns).to_msg()
-        self._diagnostics.publish(array)
+        status = DiagnosticStatus(
+            level=level, name=name, message=message, values=key_values(values)
+        )
+        self._diagnostics.publish(diagnostics(status, self._states.stamp_ns))
         gc.collect()

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from builtin_interfaces.msg import Time
-from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from geometry_msgs.msg import Point, Pose, Quaternion, Vector3, Wrench
 from numpy.typing import ArrayLike, NDArray
+from std_msgs.msg import Header
 
 if TYPE_CHECKING:
     from icir_control.spatial import SE3
@@ -105,6 +106,11 @@ def wrench_of(numbers: ArrayLike) -> Wrench:
 def key_values(values: Mapping[str, object]) -> list[KeyValue]:
     """Return values as the pairs of a diagnostic status."""
     return [KeyValue(key=key, value=str(value)) for key, value in values.items()]
+
+
+def diagnostics(status: DiagnosticStatus, nanoseconds: int) -> DiagnosticArray:
+    """Return a status at a time [ns] as `/diagnostics` takes it."""
+    return DiagnosticArray(header=Header(stamp=stamp_of(nanoseconds)), status=[status])
 
 
 def values_of(status: DiagnosticStatus) -> dict[str, str]:
