@@ -18,7 +18,6 @@ from icir_control.share import (
 )
 
 
-
 def robot_names() -> list[str]:
     """Return the robots that ship with the package: each has a URDF and a parameter file."""
     share = share_directory()

@@ -1,6 +1,5 @@
 """What a recording holds, as columns over simulation time."""
 
-from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,7 +12,6 @@ from geometry_msgs.msg import PoseStamped, WrenchStamped
 from mcap.exceptions import McapError
 from mcap.reader import make_reader
 from rcl_interfaces.msg import ParameterEvent
-from rclpy.parameter import parameter_value_to_python
 from rclpy.serialization import deserialize_message
 from std_msgs.msg import String
 from zstandard import ZstdError
@@ -32,7 +30,9 @@ from icir_control.app.recording.topics import (
 from icir_control.dynamics import KinematicTree
 from icir_control.errors import IcirError
 from icir_control.nodes.robot import RobotParameters
+from icir_control.nodes.transport.client import python_values
 from icir_control.nodes.transport.conversions import (
+    NANOSECONDS,
     nanoseconds_of,
     placement_of,
     seconds_of,
@@ -40,7 +40,6 @@ from icir_control.nodes.transport.conversions import (
 )
 from icir_control.nodes.transport.messages import (
     FIELDS,
-    NANOSECONDS,
     STAMP,
     STAMP_OFFSET,
     JointStateDecoder,
@@ -148,7 +147,7 @@ class Recording:
         found: dict[str, dict[str, Any]] = {}
         for event in self._decoded(PARAMETERS, ParameterEvent):
             of_node = found.setdefault(event.node.rpartition('/')[2], {})
-            of_node.update(self.values_of(event.new_parameters))
+            of_node.update(python_values(event.new_parameters))
         return found
 
     @cached_property
@@ -157,14 +156,8 @@ class Recording:
         found = {node: dict(values) for node, values in self.given.items()}
         for event in self._decoded(PARAMETERS, ParameterEvent):
             of_node = found.setdefault(event.node.rpartition('/')[2], {})
-            of_node.update(self.values_of(event.changed_parameters))
+            of_node.update(python_values(event.changed_parameters))
         return found
-
-    @staticmethod
-    def values_of(parameters: Sequence[Any]) -> dict[str, Any]:
-        """Return the values of parameter messages, by name."""
-        values = {one.name: parameter_value_to_python(one.value) for one in parameters}
-        return {name: list(v) if isinstance(v, array) else v for name, v in values.items()}
 
     @property
     def description(self) -> str:

@@ -47,7 +47,8 @@ from icir_control.nodes.process.run import ros_node
 from icir_control.nodes.process.stop_request import StopRequest
 from icir_control.nodes.robot import ROBOT
 from icir_control.nodes.transport import qos
-from icir_control.nodes.transport.messages import NANOSECONDS
+from icir_control.nodes.transport.client import python_values
+from icir_control.nodes.transport.conversions import NANOSECONDS
 from icir_control.nodes.transport.outcome import JOINTS, TRAJECTORY, Outcome
 from icir_control.parameter import replaced
 from icir_control.share import BRIDGE, CONTROLLER
@@ -239,7 +240,7 @@ class Rerun:
                 found.append((message.sent_ns, self._action(outcome)))
         for message in self._recording.messages.get(PARAMETERS, ()):
             event = deserialize_message(message.raw, ParameterEvent)
-            changes = self._recording.values_of(event.changed_parameters)
+            changes = python_values(event.changed_parameters)
             if changes and event.node.endswith(f'/{CONTROLLER}'):
                 found.append((message.sent_ns, partial(self._controller.update, changes)))
         return deque(sorted(found, key=lambda one: one[0]))

@@ -14,8 +14,8 @@ from icir_control.nodes.bridge.config import BridgeConfig
 from icir_control.nodes.bridge.gate import CommandGate, StateOutput
 from icir_control.nodes.bridge.timing import Hold, Pacer, PeriodicTasks
 from icir_control.nodes.bridge.wrench import PushSchedule
+from icir_control.nodes.transport.conversions import NANOSECONDS
 from icir_control.nodes.transport.endpoints import JointStatePublisher, JointStateSubscription
-from icir_control.nodes.transport.messages import NANOSECONDS
 from icir_control.nodes.transport.waiter import Waiter
 from icir_control.simulation import World
 

@@ -22,9 +22,8 @@ from icir_control.nodes.process.graph import Publishers
 from icir_control.nodes.process.run import gc_off, join_graph, shorten_slices
 from icir_control.nodes.process.stop_request import StopRequest
 from icir_control.nodes.transport.batches import MessageBatches
-from icir_control.nodes.transport.conversions import diagnostics, key_values, stamp_of
+from icir_control.nodes.transport.conversions import NANOSECONDS, diagnostics, key_values, stamp_of
 from icir_control.nodes.transport.endpoints import JointStatePublisher, JointStateSubscription
-from icir_control.nodes.transport.messages import NANOSECONDS
 from icir_control.nodes.transport.waiter import Waiter
 from icir_control.parameter import parameters_of
 from icir_control.share import BRIDGE

@@ -12,11 +12,11 @@ from sensor_msgs.msg import JointState
 
 from icir_control.nodes.bridge.config import ServoGains
 from icir_control.nodes.bridge.loop import BRAKE_RATE, FreeRunningLoop
+from icir_control.nodes.transport.conversions import NANOSECONDS
 from icir_control.nodes.transport.endpoints import JointStateSubscription
 from icir_control.nodes.transport.messages import (
     FIELDS,
     LARGEST,
-    NANOSECONDS,
     RejectedMessageError,
 )
 from icir_control.parameter import FloatArray

@@ -12,12 +12,12 @@ from rclpy.node import Node
 from std_msgs.msg import Header
 
 from icir_control.nodes.transport.conversions import (
+    NANOSECONDS,
     nanoseconds_of,
     stamp_of,
     wrench_numbers,
     wrench_of,
 )
-from icir_control.nodes.transport.messages import NANOSECONDS
 
 # A stamp further ahead [ns] is that of a wall clock.
 MAX_AHEAD = 60_000_000_000

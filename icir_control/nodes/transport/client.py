@@ -2,7 +2,7 @@
 
 import time
 from array import array
-from collections.abc import Callable, Coroutine, Generator, Sequence
+from collections.abc import Callable, Coroutine, Generator, Iterable, Sequence
 from contextlib import suppress
 from types import coroutine
 from typing import Any
@@ -120,7 +120,7 @@ class NodeClient:
     async def parameters(self, names: list[str]) -> dict[str, Any]:
         """Return the values of parameters by name; none where one of them is not declared."""
         messages = await self.parameter_messages(names)
-        return {one.name: python_value(one.value) for one in messages}
+        return python_values(messages)
 
     async def describe(self, names: list[str]) -> dict[str, ParameterDescriptor]:
         """Return what the node says of parameters, by name."""
@@ -159,6 +159,11 @@ def python_value(value: ParameterValue) -> Any:
     """Return the value of a parameter; arrays are lists, and None is one that is not set."""
     found = parameter_value_to_python(value)
     return found.tolist() if isinstance(found, array) else found
+
+
+def python_values(messages: Iterable[ParameterMessage]) -> dict[str, Any]:
+    """Return the values of parameters by name; see `python_value`."""
+    return {one.name: python_value(one.value) for one in messages}
 
 
 def spin_ready(executor: Executor, most: int) -> None:

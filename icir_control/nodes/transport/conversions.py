@@ -15,7 +15,7 @@ from std_msgs.msg import Header
 if TYPE_CHECKING:
     from icir_control.spatial import SE3
 
-_SECOND = 1_000_000_000  # ns
+NANOSECONDS = 1_000_000_000
 _PACE_SPAN = 1.0  # s of wall time, at least, over which the pace is measured
 
 
@@ -26,12 +26,12 @@ def seconds_of(stamp: Any) -> float:
 
 def nanoseconds_of(stamp: Any) -> int:
     """Return a Time or Duration in nanoseconds."""
-    return int(stamp.sec * _SECOND + stamp.nanosec)
+    return int(stamp.sec * NANOSECONDS + stamp.nanosec)
 
 
 def stamp_of(nanoseconds: int) -> Time:
     """Return a time [ns] as a stamp."""
-    seconds, rest = divmod(nanoseconds, _SECOND)
+    seconds, rest = divmod(nanoseconds, NANOSECONDS)
     return Time(sec=seconds, nanosec=rest)
 
 

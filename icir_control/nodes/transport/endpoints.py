@@ -15,10 +15,9 @@ from rclpy.serialization import deserialize_message, serialize_message
 from rclpy.subscription import Subscription
 from sensor_msgs.msg import JointState
 
-from icir_control.nodes.transport.conversions import stamp_of
+from icir_control.nodes.transport.conversions import NANOSECONDS, stamp_of
 from icir_control.nodes.transport.messages import (
     FIELDS,
-    NANOSECONDS,
     SHIFT,
     STAMP,
     STAMP_OFFSET,

@@ -18,11 +18,10 @@ from sensor_msgs.msg import JointState
 
 from icir_control.compiled import bound, kernel
 from icir_control.errors import InvalidValueError
-from icir_control.nodes.transport.conversions import nanoseconds_of
+from icir_control.nodes.transport.conversions import NANOSECONDS, nanoseconds_of
 
 FIELDS = ('position', 'velocity', 'effort')
 
-NANOSECONDS = 1_000_000_000
 STAMP = struct.Struct('<iI')
 STAMP_OFFSET = 4
 NUMBER_SIZE = 8

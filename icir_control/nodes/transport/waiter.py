@@ -9,12 +9,12 @@ from rclpy.action import ActionServer
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 
+from icir_control.nodes.transport.conversions import NANOSECONDS
 from icir_control.nodes.transport.endpoints import (
     ENTITIES,
     JointStateSubscription,
     rclpy_implementation,
 )
-from icir_control.nodes.transport.messages import NANOSECONDS
 
 # How often services, parameters and timers are checked while messages keep coming [s].
 SLOW_PERIOD = 0.01
