@@ -301,6 +301,7 @@ def test_the_outcome_of_each_request_is_published(source):
     level, message, values = outcome('mode impedance')
     assert (level, message, values['outcome']) == (DiagnosticStatus.OK, 'accepted', 'accepted')
     answer = select(source.observer, 'down')
+    assert values['mode_requested'] == 'impedance'
     level, message, values = outcome('mode down')
     assert (level, message) == (DiagnosticStatus.WARN, answer.message)
     assert (values['outcome'], values['mode']) == ('refused', 'impedance')

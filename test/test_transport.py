@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import rclpy
+from diagnostic_msgs.msg import DiagnosticStatus
 from fuzz import FUZZED
 from geometry_msgs.msg import PoseStamped, TwistStamped, WrenchStamped
 from hypothesis import example, given
@@ -36,6 +37,7 @@ from icir_control.nodes.transport.messages import (
     JointStateLayout,
     StampedLayout,
 )
+from icir_control.nodes.transport.outcome import POSE, Outcome, Request
 from icir_control.nodes.transport.waiter import Waiter
 
 # Lengths that are no multiples of four: the padding behind them holds whatever was in memory.
@@ -497,6 +499,18 @@ def flat_numbers(part):
         return [part]
     fields = [name for name in part.get_fields_and_field_types() if name != 'header']
     return [number for name in fields for number in flat_numbers(getattr(part, name))]
+
+
+@pytest.mark.parametrize('request_', [POSE, Request(mode='home'), Request(mode='')])
+def test_an_outcome_is_read_as_it_was_told(request_):
+    outcome = Outcome(request_, '1.000000002', Outcome.REFUSED, 'why', {'upper': '1.0'})
+    assert Outcome.of(outcome.status('n')) == outcome
+
+
+def test_the_outcome_of_an_older_recording_names_its_mode_in_words_alone():
+    told = Outcome(Request('mode home'), '', Outcome.ACCEPTED, '', {}).status('n')
+    assert Outcome.of(told).request == Request(mode='home')
+    assert Outcome.of(DiagnosticStatus()).request == Request()
 
 
 def test_the_wait_ends_on_time_without_messages(node):

@@ -24,12 +24,6 @@ class Request:
     def __str__(self) -> str:
         return self.goal if self.mode is None else f'mode {self.mode}'
 
-    @classmethod
-    def of(cls, words: str) -> Self:
-        """Return the request that is written so."""
-        kind, _, mode = words.partition(' ')
-        return cls(mode=mode) if kind == 'mode' else cls(words)
-
 
 POSE, JOINTS = Request('target pose'), Request('target joints')
 TRAJECTORY = Request('joint trajectory')
@@ -62,14 +56,20 @@ class Outcome:
     def of(cls, status: DiagnosticStatus) -> Self:
         """Return what a status tells."""
         data = values_of(status)
-        request, stamp, kind = (data.pop(key, '') for key in ('request', 'stamp', 'outcome'))
-        return cls(Request.of(request), stamp, kind, status.message, data)
+        words, stamp, kind = (data.pop(key, '') for key in ('request', 'stamp', 'outcome'))
+        mode = data.pop('mode_requested', None)
+        if mode is None and words.startswith('mode '):  # a recording of before there was this key
+            mode = words.removeprefix('mode ')
+        request = Request(words) if mode is None else Request(mode=mode)
+        return cls(request, stamp, kind, status.message, data)
 
     def status(self, name: str) -> DiagnosticStatus:
         """Return a status of this name that tells it."""
         is_good = self.kind in (self.ACCEPTED, self.ARRIVED)
         level = DiagnosticStatus.OK if is_good else DiagnosticStatus.WARN
         told = {'request': self.request, 'stamp': self.stamp, 'outcome': self.kind, **self.data}
+        if self.request.mode is not None:
+            told['mode_requested'] = self.request.mode
         return DiagnosticStatus(
             level=level, name=name, message=self.words, values=key_values(told)
         )
