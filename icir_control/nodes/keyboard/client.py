@@ -1,9 +1,7 @@
 """The controller as a client sees it: its modes, and its answers to requests."""
 
-import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticStatus
 from rcl_interfaces.srv import SetParameters
@@ -13,7 +11,7 @@ from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
 from icir_control.nodes.keyboard.keys import Mode, modes_of
-from icir_control.nodes.transport.client import NoAnswerError, NodeClient
+from icir_control.nodes.transport.client import NoAnswerError, NodeClient, WatchedNode
 from icir_control.nodes.transport.qos import LATCHED
 from icir_control.share import BRIDGE, CONTROLLER
 
@@ -33,8 +31,7 @@ _NO_ANSWER = f'the {CONTROLLER} does not answer'
 class ControllerClient:
     """Finds a controller, reads its modes from its parameters, and sends it requests.
 
-    Nothing here blocks: the owner spins the node and calls `update` again and again. A controller
-    that was started anew is noticed by the identity of the publisher of its running mode.
+    Nothing here blocks: the owner spins the node and calls `update` again and again.
 
     Attributes:
         modes: The modes by key; None while no controller is known.
@@ -63,42 +60,29 @@ class ControllerClient:
         self.running = ''
         self.translating: Sequence[str] = ()
         self.selecting = 0
-        self._node = node
         self._on_modes = on_modes
         self._on_lost = on_lost
-        self._controller = NodeClient(node, CONTROLLER)
+        topic = f'{CONTROLLER}/mode'
+        self._controller = WatchedNode(node, CONTROLLER, topic, self._read_modes)
         self._bridge = NodeClient(node, BRIDGE)
         self._speed_changes: deque[tuple[int, Callable[[str], None]]] = deque()
-        self._identity: set[tuple[int, ...]] = set()
-        self._graph_due = 0.0
-        self._is_reading = False
         self._window = self._bridge.find(Trigger, 'open_window')
-        node.create_subscription(String, f'{CONTROLLER}/mode', self._take_mode, LATCHED)
+        node.create_subscription(String, topic, self._take_mode, LATCHED)
         node.create_subscription(
             DiagnosticStatus, f'{CONTROLLER}/motion_status', on_motion_status, 10
         )
 
     def update(self) -> None:
         """Look from time to time for the controller."""
-        now = time.monotonic()
-        if now < self._graph_due:
-            return
-        self._graph_due = now + (_SEARCH_PERIOD if self.modes is None else _GRAPH_PERIOD)
-        publishers = self._node.get_publishers_info_by_topic(f'{CONTROLLER}/mode')
-        identity = {tuple(publisher.endpoint_gid) for publisher in publishers}
-        is_new = not identity <= self._identity
-        self._identity = identity
-        if not identity and self.modes is not None:
+        self._controller.look(_SEARCH_PERIOD if self.modes is None else _GRAPH_PERIOD)
+        if self.modes is not None and not self._controller.is_there:
             self.modes = None
             self.running = ''
             self._on_lost()
-        if is_new or (identity and self.modes is None and not self._is_reading):
-            self.read_modes()
 
     def read_modes(self) -> None:
         """Ask the controller for its modes; `on_modes` is called with the answer."""
-        self._is_reading = True
-        self._controller.start(self._read_modes)
+        self._controller.ask()
 
     def select(self, mode: Mode, answered: Callable[[bool, str], None]) -> None:
         """Ask the controller to run a mode; sent as soon as the service is found.
@@ -154,12 +138,11 @@ class ControllerClient:
         except NoAnswerError:
             answered('the simulation does not answer')
 
-    async def _read_modes(self) -> None:
-        values = await self._mode_parameters()
-        self._is_reading = False
+    async def _read_modes(self) -> bool:
+        names = await self._controller.parameter_names(prefixes=[MODES])
+        values = await self._controller.parameters([NAMES, POSE_NAMES, LENGTHS, *names])
         if not values:
-            self._identity = set()  # read anew at the next look at the graph
-            return
+            return False
         # Discovery of a service takes a while: not first when a key is pressed.
         self._controller.find(SetParameters, 'set_parameters')
         for mode in values[NAMES]:
@@ -167,14 +150,7 @@ class ControllerClient:
         self.translating = values[LENGTHS]
         self.modes = modes_of(values[NAMES], values[POSE_NAMES], values)
         self._on_modes(self.modes)
-
-    async def _mode_parameters(self) -> dict[str, Any]:
-        """Return the parameters that describe the modes; none when they cannot be had yet."""
-        try:
-            names = await self._controller.parameter_names(prefixes=[MODES])
-            return await self._controller.parameters([NAMES, POSE_NAMES, LENGTHS, *names])
-        except NoAnswerError:
-            return {}
+        return True
 
     async def _change_speed(self) -> None:
         """Change the speed as often as was asked for, one change after the other."""

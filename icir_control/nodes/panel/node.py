@@ -31,6 +31,7 @@ from icir_control.share import BRIDGE, CONTROLLER
 _NICENESS = 19  # bridge and controller come first
 _PERIOD = 0.04  # s between two pictures
 _SPARING_PERIOD = 0.25  # s, of a simulation that runs as fast as the processors allow
+_GRAPH_PERIOD = 0.5  # s between two looks at the graph
 _CALLBACKS = 8  # of ROS between two pictures
 
 
@@ -106,7 +107,7 @@ class PanelNode:
             due = max(due + period, time.monotonic())
             spin_ready(self._executor, _CALLBACKS)
             for remote in (self._bridge, self._controller):
-                remote.update()
+                remote.look(_GRAPH_PERIOD)
             if self._is_stale and (self._controller.values or self._bridge.values):
                 self._build()
             if self._page is not None:

@@ -2,7 +2,7 @@
 
 import time
 from array import array
-from collections.abc import Callable, Coroutine, Generator, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterable, Sequence
 from contextlib import suppress
 from types import coroutine
 from typing import Any
@@ -138,6 +138,63 @@ class NodeClient:
             answer = await self.call(SetParametersAtomically, service, parameters=messages)
             result = answer.result
         return '' if result.successful else result.reason
+
+
+class WatchedNode(NodeClient):
+    """Notices when a node starts and ends, by the identity of the publisher of a topic.
+
+    Nothing here blocks: the owner spins its own node and calls `look` again and again.
+
+    Attributes:
+        full_name: The other node's name, with the namespace.
+        is_there: Whether it publishes the topic.
+    """
+
+    def __init__(
+        self, node: Node, name: str, topic: str, read: Callable[[], Awaitable[bool]]
+    ) -> None:
+        """Look for nothing yet.
+
+        Args:
+            node: The node to ask through; an executor has it.
+            name: The other node's name, relative to the namespace.
+            topic: One that it publishes: another publisher means a new start.
+            read: Awaits its answers after a start, and returns whether they tell all; else, or
+                where it does not answer, it is asked again at the next look.
+        """
+        super().__init__(node, name)
+        self.full_name = f'{node.get_namespace().rstrip("/")}/{name}'
+        self.is_there = False
+        self._topic, self._read = topic, read
+        self._publishers: set[tuple[int, ...]] = set()
+        self._is_asked = False
+        self._due = 0.0
+
+    def look(self, period: float) -> None:
+        """Look for the node in the graph, unless that was done less than `period` ago [s]."""
+        if time.monotonic() < self._due:
+            return
+        self._due = time.monotonic() + period
+        publishers = {
+            tuple(one.endpoint_gid)
+            for one in self._node.get_publishers_info_by_topic(self._topic)
+            if f'{one.node_namespace.rstrip("/")}/{one.node_name}' == self.full_name
+        }
+        is_known = self._is_asked and publishers <= self._publishers
+        self._publishers, self.is_there = publishers, bool(publishers)
+        if publishers and not is_known:
+            self.ask()
+
+    def ask(self) -> None:
+        """Read anew what it tells."""
+        self._is_asked = True
+        self.start(self._ask)
+
+    async def _ask(self) -> None:
+        try:
+            self._is_asked = await self._read()
+        except NoAnswerError:
+            self._is_asked = False
 
 
 async def until_answered(
