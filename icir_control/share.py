@@ -7,6 +7,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlparse
+from xml.etree import ElementTree
+from xml.parsers import expat
 
 from icir_control.errors import ConfigurationError, UnknownNameError
 
@@ -140,6 +142,21 @@ def find_model_file(model: str, package_dirs: Sequence[str | Path] = ()) -> Path
         f'model = {model!r} is not valid; there is no file {paths[0]} (expected the path or the'
         f' {SCHEME} URI of a URDF)'
     )
+
+
+def read_xml(text: str) -> ElementTree.Element:
+    """Return the root element of a text, in which a prefix is a part of a name, declared or not.
+
+    Raises:
+        ExpatError: It is not XML.
+    """
+    builder, parser = ElementTree.TreeBuilder(), expat.ParserCreate()
+    parser.buffer_text = True
+    parser.StartElementHandler = builder.start
+    parser.EndElementHandler = builder.end
+    parser.CharacterDataHandler = builder.data
+    parser.Parse(text, True)
+    return builder.close()
 
 
 def mesh_parts(path: Path) -> list[tuple[Any, Any]]:

@@ -4,8 +4,8 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Final
-from xml.etree import ElementTree
+from typing import Any, Final
+from xml.parsers.expat import ExpatError
 
 import numpy as np
 import rclpy
@@ -25,7 +25,7 @@ from icir_control.nodes.transport.conversions import Pace, seconds_of
 from icir_control.nodes.transport.endpoints import Newest, has_native_parts
 from icir_control.nodes.transport.outcome import Outcome
 from icir_control.nodes.transport.qos import LATCHED, SUBSCRIBED
-from icir_control.share import CONTROLLER
+from icir_control.share import CONTROLLER, read_xml
 
 _AT_REST: Final = 1e-6  # rad/s or m/s
 _REFUSAL_SHOWN = 4.0  # s of wall time
@@ -122,8 +122,8 @@ def _effort_limits(urdf: str) -> dict[str | None, float]:
     try:
         return {
             joint.get('name'): float(limit.get('effort', 0.0))
-            for joint in ElementTree.fromstring(urdf).iter('joint')
+            for joint in read_xml(urdf).iter('joint')
             if (limit := joint.find('limit')) is not None
         }
-    except (ElementTree.ParseError, ValueError):  # the nodes say what is wrong with it
+    except (ExpatError, ValueError):  # the nodes say what is wrong with it
         return {}

@@ -85,25 +85,36 @@ def resolve_package(uri: str, package_dirs: Sequence[str | Path]) -> Path:
 def parse_xml(label: str, text: bytes, encoding: str | None = None) -> Any:
     """Return the `<robot>` element of a URDF.
 
+    A prefix that no `xmlns` declares, which other readers accept, is a part of the name.
+
     Raises:
         ModelError: The text is not XML, or the XML is no robot.
     """
     from lxml import etree
 
-    # External entities and DTDs stay unread, and libxml2 bounds depth, names and expansion.
-    parser = etree.XMLParser(
-        resolve_entities=False,
-        load_dtd=False,
-        no_network=True,
-        huge_tree=False,
-        remove_comments=True,
-        remove_pis=True,
-        encoding=encoding,
-    )
+    def parser(*, recover: bool) -> Any:
+        # External entities and DTDs stay unread, and libxml2 bounds depth, names and expansion.
+        return etree.XMLParser(
+            resolve_entities=False,
+            load_dtd=False,
+            no_network=True,
+            huge_tree=False,
+            remove_comments=True,
+            remove_pis=True,
+            encoding=encoding,
+            recover=recover,
+        )
+
+    strict = parser(recover=False)
     try:
-        root = etree.fromstring(text, parser)
+        root = etree.fromstring(text, strict)
     except (etree.XMLSyntaxError, ValueError) as error:
-        raise ModelError(f'{label} is not valid XML: {error}') from None
+        undeclared = etree.ErrorTypes.NS_ERR_UNDEFINED_NAMESPACE
+        wrong = [entry for entry in strict.error_log if entry.type != undeclared]
+        if wrong or not strict.error_log:
+            where = f'{wrong[0].message} (line {wrong[0].line})' if wrong else error
+            raise ModelError(f'{label} is not valid XML: {where}') from None
+        root = etree.fromstring(text, parser(recover=True))
     dtd = root.getroottree().docinfo.internalDTD
     if dtd is not None and any(True for _ in dtd.iterentities()):
         raise ModelError(f'{label} declares XML entities; write out what they stand for')
@@ -175,7 +186,9 @@ class _Checker:
 
     def _copy(self, source: Any, parent: Any, parts: Sequence[str]) -> Any:
         """Copy an element with those of its children that are read, at most one of each."""
-        target = parent.makeelement(tag_of(source), dict(source.attrib))
+        # No name with a prefix means anything here.
+        attributes = {name: text for name, text in source.attrib.items() if ':' not in name}
+        target = parent.makeelement(tag_of(source), attributes)
         target.sourceline = source.sourceline  # for messages
         parent.append(target)
         for part in parts:
@@ -184,8 +197,8 @@ class _Checker:
                 where = f'{target.tag} {target.get("name")!r}'
                 self._fail(where, f'has {len(found)} elements <{part}>; expected at most one')
             for child in found:
-                inner = [tag_of(grandchild) for grandchild in child]
-                self._copy(child, target, tuple(dict.fromkeys(inner)))
+                inner = dict.fromkeys(tag_of(grandchild) for grandchild in child)
+                self._copy(child, target, [tag for tag in inner if ':' not in tag])
         return target
 
     def _inertial(self, where: str, inertial: Any) -> None:

@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
+from xml.parsers.expat import ExpatError
 
 from icir_control.errors import ModelError
-from icir_control.share import find_mesh
+from icir_control.share import find_mesh, read_xml
 from icir_control.simulation.meshes import READ_BY_MUJOCO, converted
 
 JOINT_TYPES = ('revolute', 'continuous', 'prismatic', 'fixed')
@@ -101,8 +102,8 @@ def read_urdf(
     """
     text, source, folder = _read_text(path_or_xml)
     try:
-        robot = ElementTree.fromstring(text)
-    except ElementTree.ParseError as error:
+        robot = read_xml(text)
+    except ExpatError as error:
         raise ModelError(f'{source} is not XML: {error}') from error
     if robot.tag != 'robot':
         raise ModelError(f'{source} is no URDF: its root is <{robot.tag}>, expected <robot>')

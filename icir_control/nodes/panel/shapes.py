@@ -15,7 +15,7 @@ from icir_control.dynamics.joints import FrameType
 from icir_control.errors import ConfigurationError
 from icir_control.nodes.panel.remote import RemoteNode
 from icir_control.nodes.robot import RobotParameters
-from icir_control.share import find_mesh, find_model_file
+from icir_control.share import find_mesh, find_model_file, read_xml
 from icir_control.simulation.inertia import ellipsoid_axes
 from icir_control.simulation.meshes import read_mesh
 from icir_control.spatial import SE3
@@ -112,7 +112,7 @@ def shapes_of(
         model: The arm.
         package_dirs: Folders that are packages or hold packages, for meshes.
     """
-    robot = ElementTree.fromstring(urdf)
+    robot = read_xml(urdf)
     colours = {one.get('name'): one.find('color') for one in robot.iterfind('material')}
     shapes = []
     for link in robot.iterfind('link'):
