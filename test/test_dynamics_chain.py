@@ -74,7 +74,7 @@ def test_what_mimics_a_joint_of_the_arm_moves_with_it(keywords, moving):
 @pytest.mark.parametrize(
     ('keywords', 'error', 'words'),
     [
-        ({}, ModelError, 'several arms.*--end-effector-frame.*camera, finger_1, finger_2'),
+        ({}, ModelError, 'several arms.*--end-effector-frame.*such as hand$'),
         ({'locked': {'thumb': 0.0}}, UnknownNameError, "'thumb'.*finger_1"),
         ({'locked': {'fixture': 0.0}}, UnknownNameError, "'fixture'"),
         ({'locked': {'finger_1': 0.06}}, InvalidValueError, "'finger_1'.*0.06.*0 to 0.05"),

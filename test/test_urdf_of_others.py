@@ -1,9 +1,11 @@
 """URDFs as others write them: what is read all the same, and what a message says to do."""
 
+from itertools import pairwise
+
 import pytest
 
 from icir_control.collision import load_collision_shapes
-from icir_control.dynamics import load_urdf
+from icir_control.dynamics import KinematicTree, load_urdf
 from icir_control.errors import ModelError
 from icir_control.nodes.panel.shapes import shapes_of
 from icir_control.simulation import World
@@ -68,3 +70,44 @@ def test_other_errors_of_xml_are_told_in_spite_of_it(text, words):
         load_urdf(text)
     with pytest.raises(ModelError, match='is not XML'):
         World(text, joint_names=('hinge',), end_effector_frame='arm')
+
+
+# --- several arms
+
+
+def chain_of(name, parent, joints):
+    links = [parent, *(f'{name}_{i}' for i in range(joints))]
+    return ''.join(link(b) + joint(f'to_{b}', a, b) for a, b in pairwise(links))
+
+
+def fixed(parent, child):
+    return link(child, '') + joint(f'fix_{child}', parent, child, '', 'fixed')
+
+
+@pytest.mark.parametrize(
+    ('parts', 'ends'),
+    [
+        # Two arms on a trunk, the one with fingers, the other with a tool.
+        (
+            (chain_of('trunk', 'base', 2), chain_of('left', 'trunk_1', 5))
+            + (fixed('left_4', 'left_hand'), chain_of('thumb', 'left_hand', 1))
+            + (chain_of('index', 'left_hand', 2), chain_of('right', 'trunk_1', 5))
+            + (fixed('right_4', 'right_flange'), fixed('right_flange', 'right_tcp')),
+            'one of left_hand, right_tcp',
+        ),
+        # One arm on wheels, beside the neck of a camera; sensors are no tools, either.
+        (
+            (chain_of('wheel', 'base', 1), chain_of('caster', 'base', 2))
+            + (chain_of('neck', 'base', 2), fixed('neck_1', 'camera'), chain_of('arm', 'base', 5))
+            + (fixed('arm_4', 'arm_camera'), fixed('arm_4', 'arm_force')),
+            'arm_4',
+        ),
+        ((chain_of('a', 'base', 2), chain_of('b', 'base', 1)), 'one of a_1, b_0'),
+    ],
+)
+def test_of_several_arms_the_hands_are_offered(parts, ends):
+    tree = KinematicTree(robot(link('base'), *parts))
+    with pytest.raises(ModelError, match=f'several arms.* such as {ends}$'):
+        tree.chain()
+    end = ends.split()[-1]
+    assert len(tree.moving) - len(tree.chain(end_effector_frame=end).held) > 0

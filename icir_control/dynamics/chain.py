@@ -1,13 +1,21 @@
 """Which joints of a robot make up an arm: those between its base and its end effector."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from math import inf
 from pathlib import Path
 from typing import Any
 
 from icir_control.dynamics.urdf_xml import parse, read_source
 from icir_control.errors import InvalidValueError, ModelError, UnknownNameError
+
+_FEW = 2
+"""Joints that are no arm beside longer chains; an arm whose hand has fingers has so many."""
+
+_TOOL = re.compile(r'(?i)gripper_frame|tcp|tool|end_effector|(?<![a-z])ee(?![a-z])')
+"""What the frame of a tool is named."""
 
 
 @dataclass(frozen=True)
@@ -144,18 +152,47 @@ class KinematicTree:
         ends = [chain for chain in chains if chain[-1] not in inner]
         if len(ends) < 2:
             return ''
-        shared = [
-            name for name, *others in zip(*ends, strict=False) if all(o == name for o in others)
-        ]
-        joints = sum(name in free for name in shared)
-        beyond = max(sum(name in free for name in chain) for chain in ends) - joints
-        if joints < 2 or joints <= beyond:  # a trunk with arms, no arm with fingers
-            tips = ', '.join(self._last_link(chain[-1]) for chain in ends)
+        arms = self._arms(ends, 0, free)
+        if len(arms) > 1:
+            most = max(joints for _, joints in arms)
+            # Wheels, casters and the neck of a camera are no arm beside one.
+            tips = [end for end, joints in arms if joints > _FEW or most <= _FEW]
+            one_of = 'one of ' if len(tips) > 1 else ''
             raise ModelError(
-                f'{self._label} has several arms; name the end of one as end_effector_frame '
-                f'(--end-effector-frame), such as one of {tips}'
+                f'{self._label} has several arms, or other chains of joints beside one; name the '
+                f'end of one as end_effector_frame (--end-effector-frame), such as {one_of}'
+                f'{", ".join(tips)}'
             )
-        return _link(self._joints[shared[-1]], 'child')
+        return arms[0][0]
+
+    def _arms(
+        self, chains: Sequence[list[str]], start: int, free: Sequence[str]
+    ) -> list[tuple[str, int]]:
+        """Return the last link and the number of joints of each arm, a hand in place of fingers.
+
+        Args:
+            chains: All those from the root to a last joint that begin alike.
+            start: How many of their joints are a trunk, which is no part of an arm.
+            free: The joints that move and are not locked.
+        """
+
+        def count(names: Sequence[str]) -> int:
+            return sum(name in free and self._leader(name) == name for name in names)
+
+        first = chains[0]
+        if len(chains) == 1:
+            return [(self._last_link(first[-1]), count(first[start:]))]
+        same = (len({*names}) == 1 for names in zip(*chains, strict=False))
+        end = sum(takewhile(bool, same))
+        joints = count(first[start:end])
+        beyond = max(count(chain[end:]) for chain in chains)
+        if joints >= _FEW and joints > beyond:
+            return [(_link(self._joints[first[end - 1]], 'child'), joints)]
+        # A trunk with arms, no arm with fingers.
+        branches: dict[str, list[list[str]]] = {}
+        for chain in chains:
+            branches.setdefault(chain[end], []).append(chain)
+        return [arm for branch in branches.values() for arm in self._arms(branch, end, free)]
 
     def _check_position(self, name: str, value: float) -> None:
         """Refuse a position that a joint cannot have, or a joint that there is not."""
@@ -168,13 +205,21 @@ class KinematicTree:
             )
 
     def _last_link(self, joint: str) -> str:
-        """Return the last of the links that are fixed to what a joint moves."""
+        """Return the last link that is fixed to what a joint moves; of several, the tool.
+
+        Where none of them is named as one, such as cameras, it is the link that carries them.
+        """
         link = _link(self._joints[joint], 'child')
         for _ in self._joints:  # at most, should they form a cycle
-            for one in self._joints.values():
-                if one.get('type') == 'fixed' and _link(one, 'parent') == link:
-                    link = _link(one, 'child')
-                    break
+            fixed = [
+                _link(one, 'child')
+                for one in self._joints.values()
+                if one.get('type') == 'fixed' and _link(one, 'parent') == link
+            ]
+            tools = fixed if len(fixed) == 1 else [*filter(_TOOL.search, fixed)]
+            if not tools:
+                break
+            link = tools[0]
         return link
 
     def _leaders(self, name: str) -> list[str]:
