@@ -1,13 +1,16 @@
 """URDFs as others write them: what is read all the same, and what a message says to do."""
 
+import re
 from itertools import pairwise
 
 import pytest
 
 from icir_control.collision import load_collision_shapes
+from icir_control.control import ControllerConfig
 from icir_control.dynamics import KinematicTree, load_urdf
 from icir_control.errors import ModelError
 from icir_control.nodes.panel.shapes import shapes_of
+from icir_control.nodes.robot import LoadedRobot, with_targets
 from icir_control.simulation import World
 
 INERTIAL = (
@@ -111,3 +114,27 @@ def test_of_several_arms_the_hands_are_offered(parts, ends):
         tree.chain()
     end = ends.split()[-1]
     assert len(tree.moving) - len(tree.chain(end_effector_frame=end).held) > 0
+
+
+# --- limits
+
+
+def arm_file(folder, *, effort=50.0):
+    """Write an arm of three joints."""
+    path = folder / 'arm.urdf'
+    limits = LIMIT.replace('effort="50"', f'effort="{effort}"')
+    text = robot(link('base'), chain_of('arm', 'base', 3)).replace(LIMIT, limits)
+    path.write_text(text)
+    return path
+
+
+def test_an_effort_that_bears_the_arm_nowhere_is_named(tmp_path, caplog):
+    for effort, words in ((50.0, ''), (0.05, 'limit of to_arm_0, 0.05 N m.*arm.urdf')):
+        given = {'model': str(arm_file(tmp_path, effort=effort))}
+        loaded = LoadedRobot.of(given, 'controller')
+        config = ControllerConfig.from_parameters(loaded.parameters, loaded.model)
+        caplog.clear()
+        with_targets(config, loaded)
+        assert re.search(words, caplog.text)
+        assert 'collision' not in caplog.text
+        assert bool(words) == ('in which the motors bear' in caplog.text)

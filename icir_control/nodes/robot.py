@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from icir_control.collision import CollisionShape, load_collision_shapes
-from icir_control.dynamics import KinematicTree, Model, load_urdf
+from icir_control.dynamics import KinematicTree, Model, gravity_torque, load_urdf
 from icir_control.errors import ConfigurationError
 from icir_control.parameter import flatten, parameter, parameters_of, read_own, replaced
 from icir_control.share import ANY_ARM, find_model_file, parameters_in, share_directory
 
 if TYPE_CHECKING:
-    from icir_control.control import ControllerConfig
+    from icir_control.control import Arm, ControllerConfig
 
 
 @dataclass(frozen=True)
@@ -264,8 +264,23 @@ def with_targets(config: 'ControllerConfig', robot: LoadedRobot) -> 'ControllerC
         if len(found) == len(empty):
             break
     if len(found) < len(empty):
-        _log.warning('no posture was found for %s that is reached without a collision', empty[-1])
+        _log.warning('no posture was found for %s %s', empty[-1], _lack(arm, robot.path))
         found += [*best[: len(empty) - len(found)]]
     return config.updated(
         {name: np.degrees(q).tolist() for name, q in zip(empty, found, strict=True)}
+    )
+
+
+def _lack(arm: 'Arm', path: Path) -> str:
+    """Return what postures to go to lack: motors that bear the arm, or a way."""
+    model, data = arm.model, arm.model.create_data()
+    weights = np.abs([gravity_torque(model, data, q).copy() for q in arm.rest_postures])
+    borne = (weights <= model.effort_limit).mean(axis=0)
+    i = int(borne.argmin())
+    if borne[i] > 0.5:
+        return 'that is reached without a collision'
+    return (
+        f'in which the motors bear the arm: the effort limit of {model.joint_names[i]}, '
+        f'{model.effort_limit[i]:g} N m or N, does in {borne[i]:.0%} of its postures; '
+        f'where the motor has more, write its effort into the <limit> of {path}'
     )
