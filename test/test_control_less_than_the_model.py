@@ -60,6 +60,18 @@ def test_an_arm_that_its_model_shakes_is_held_more_softly(model):
     np.testing.assert_allclose(arm.controller._engine.tick_record.joint_kd, 400.0)
 
 
+def test_an_arm_too_heavy_for_its_motors_is_not_called_lighter_than_its_model():
+    arm = TwoUrdfs(urdf_of().read_text(), with_load(25.0, 0.3), HOME)
+    arm.go('hold', 3.0)
+    told = [text for text in errors_of(arm) if 'of its bandwidth' in text]
+    assert told
+    for text in told:
+        out_of_torque = 'torque was beyond its limits' in text
+        assert ('the motors were out of torque' in text) == out_of_torque
+        assert ('lighter' in text) != out_of_torque
+    assert any('out of torque' in text for text in told)
+
+
 @pytest.mark.parametrize('late', [3, 8, pytest.param(5, marks=pytest.mark.slow)])
 def test_an_arm_that_answers_late_is_held_more_softly(late):
     """Anchor: shaken for good; at 3 ms for a second and more before the first alarm."""

@@ -223,10 +223,11 @@ class Controller(Switching):
             shakes = not engine.is_slower_than(SLOW_SHARE)  # or it presses against something
             if shakes and time < self._held_from + HELD_TIME:
                 engine.reduce_bandwidth()
-                words += (
-                    f'; feedback has {self.bandwidth:.0%} of its bandwidth until the next start: '
-                    'the arm may be lighter, less damped or later than its model'
-                )
+                cause = 'the arm may be lighter, less damped or later than its model'
+                if engine.memory.alarm == TOO_LONG:
+                    cause = 'the motors were out of torque'
+                share = f'{self.bandwidth:.0%} of its bandwidth until the next start'
+                words += f'; feedback has {share}: {cause}'
             self._events.append(Event('error', words, self.mode, error))
             self._mode, self._braking = self._stopped, True
             self._braking_until = time + BRAKING_TIME
