@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -74,6 +75,14 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
         return None
     config.option.loadscopereorder = False
     return Scheduling(config, log)
+
+
+@pytest.fixture(autouse=True)
+def warned_of_nothing() -> None:
+    """Let a test hear the warnings that a test before it has heard."""
+    reader = sys.modules.get('icir_control.dynamics.urdf_xml')
+    if reader is not None:
+        reader.warn_once.cache_clear()
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 import re
 from itertools import pairwise
 
+import numpy as np
 import pytest
 
 from icir_control.collision import load_collision_shapes
@@ -116,7 +117,61 @@ def test_of_several_arms_the_hands_are_offered(parts, ends):
     assert len(tree.moving) - len(tree.chain(end_effector_frame=end).held) > 0
 
 
-# --- limits
+# --- limits and masses
+
+
+NO_LIMIT = ''
+ZEROS = '<limit lower="-1" upper="1" effort="50" velocity="0"/>'
+
+
+def three_joints(limit, effort=None):
+    """Load an arm of three joints, twice; return its model."""
+    text = robot(link('base'), chain_of('arm', 'base', 3)).replace(LIMIT, limit)
+    load_urdf(text, default_effort=effort)
+    return load_urdf(text, default_effort=effort)
+
+
+@pytest.mark.parametrize(
+    ('limit', 'effort', 'remarks'),
+    [
+        (LIMIT, None, []),
+        (ZEROS, None, ['have a velocity limit of 0, which is taken for none']),
+        (
+            NO_LIMIT,
+            None,
+            [
+                'have no <limit>: velocity and effort are unlimited',
+                'have no position limits, or 0 for both, and may turn or slide without end',
+            ],
+        ),
+        (
+            NO_LIMIT,
+            9.0,
+            ['have no <limit>: an effort of 9 N m or N is taken, the velocity is', ''],
+        ),
+    ],
+)
+def test_what_is_taken_for_none_is_told_once_for_all_joints(caplog, limit, effort, remarks):
+    model = three_joints(limit, effort)
+    for record, words in zip(caplog.records, remarks, strict=True):
+        names = "'to_arm_0', 'to_arm_1', 'to_arm_2'"
+        assert f'the robot description: joints {names} {words}' in record.getMessage()
+    assert np.isinf(model.velocity_limit).all() == (limit != LIMIT)
+    expected = effort or (np.inf if limit == NO_LIMIT else 50.0)
+    np.testing.assert_array_equal(model.effort_limit, expected)
+
+
+def test_links_without_mass_are_told(caplog):
+    massless = ''.join(link(f'l{i}', SHAPES if i != 1 else '') for i in range(4))
+    joints = ''.join(joint(f'j{i}', f'l{i}', f'l{i + 1}') for i in range(3))
+    with pytest.raises(ModelError, match="'j2' .*mass 0 kg.*no link has an <inertial>"):
+        load_urdf(robot(massless, joints))
+    last = link('l3', SHAPES)
+    model = load_urdf(robot(massless, joints).replace(last, link('l3')))
+    assert [inertia.mass for inertia in model.inertias] == [0.0, 0.0, 0.0, 1.0]
+    (record,) = caplog.records
+    # The base does not move, and of what has no shape there may be nothing.
+    assert 'with a shape, but without mass: l2; give them' in record.getMessage()
 
 
 def arm_file(folder, *, effort=50.0):

@@ -3,7 +3,7 @@
 import logging
 import sys
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from functools import cache
 from importlib.util import find_spec
 from io import BytesIO
@@ -16,7 +16,7 @@ import numpy as np
 from icir_control.dynamics.builder import ModelBuilder
 from icir_control.dynamics.joints import FrameType
 from icir_control.dynamics.model import Model
-from icir_control.dynamics.urdf_xml import parse, read_source
+from icir_control.dynamics.urdf_xml import HAS_SHAPE, parse, read_source, warn_once
 from icir_control.errors import IcirError, InvalidValueError, ModelError, UnknownNameError
 from icir_control.spatial import SE3, Inertia, exp3
 from icir_control.spatial.arrays import checked_scalar
@@ -24,6 +24,7 @@ from icir_control.spatial.arrays import checked_scalar
 ROOT_JOINTS = ('fixed', 'planar', 'floating')
 ROOT_JOINT = 'root_joint'
 """Name of the joint between the world and the root link, where there is one."""
+_ON_AN_AXIS = ('revolute', 'continuous', 'prismatic')
 _SHORTENED = ('trimesh', 'yourdfpy')
 
 _log = logging.getLogger(__name__)
@@ -85,11 +86,53 @@ def load_urdf(
         held = _with_mimics(robot, held) if mimic else held
         rotors = {**_armatures(checked), **(armature or {})}
         _collect(builder, robot, sensors, roots, held, default_effort, rotors, mimic)
-        return builder.build(repair=repair)
+        model = builder.build(repair=repair)
     except ModelError as error:
-        raise ModelError(f'{label}: {error}') from None
+        hint = '; no link has an <inertial>, and each that moves needs one'
+        is_told = bool(moving) and not any(link.inertial for link in robot.links)
+        raise ModelError(f'{label}: {error}{hint if is_told else ""}') from None
     except IcirError as error:
         raise ModelError(f'{label}: {error}') from error
+    free = [joint for joint in robot.joints if joint.type in _ON_AN_AXIS]
+    free = [joint for joint in free if joint.name not in held]
+    shaped = {link.get('name') for link in checked.iterfind('link') if link.get(HAS_SHAPE)}
+    for remark in (*_remarks_on_limits(free, default_effort), *_remarks_on_mass(model, shaped)):
+        warn_once(f'{label}: {remark}')
+    return model
+
+
+def _remarks_on_limits(joints: Sequence[Any], default_effort: float | None) -> Iterator[str]:
+    """Yield what limits are taken for none, a sentence for all joints of a kind."""
+    effort = 'velocity and effort are'
+    if default_effort is not None:
+        effort = f'an effort of {default_effort:g} N m or N is taken, the velocity is'
+    endless = [one for one in joints if _position_limits(one)[0] is None]
+    remarks = {
+        'no <limit>: ' + effort + ' unlimited': [one for one in joints if one.limit is None],
+        'a velocity limit of 0, which is taken for none': [
+            one for one in joints if one.limit and one.limit.velocity == 0.0
+        ],
+        'no position limits, or 0 for both, and may turn or slide without end': [
+            one for one in endless if one.type != 'continuous'
+        ],
+    }
+    for words, found in remarks.items():
+        names = ', '.join(repr(joint.name) for joint in found)
+        if found:
+            yield f'joints {names} have {words}' if found[1:] else f'joint {names} has {words}'
+
+
+def _remarks_on_mass(model: Model, shaped: Set[str]) -> Iterator[str]:
+    """Yield which links have a shape, and move without any mass."""
+    names = [
+        frame.name
+        for frame in model.frames
+        if frame.type is FrameType.BODY and frame.parent and frame.name in shaped
+        if not model.inertias[frame.parent].mass
+    ]
+    if names:
+        listed = ', '.join(names)
+        yield f'moving links with a shape, but without mass: {listed}; give them an <inertial>'
 
 
 def _read_with_yourdfpy(checked: Any) -> Any:
@@ -286,13 +329,8 @@ def _add_joint(
     effort = limit.effort if limit else None
     if not effort and default_effort is not None:
         effort = default_effort
-    velocity = limit.velocity if limit else None
-    if velocity == 0.0:
-        _log.warning('joint %r has a velocity limit of 0, which is taken for none', joint.name)
-        velocity = None
+    velocity = limit.velocity or None if limit else None
     lower, upper = _position_limits(joint)
-    if lower is None and joint.type in ('revolute', 'prismatic'):
-        _log.warning('%s joint %r has no position limits, or 0 for both', joint.type, joint.name)
     builder.add_joint(
         joint.name,
         joint.type,

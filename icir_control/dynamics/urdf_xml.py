@@ -4,8 +4,10 @@ What passes has the structure and the numbers that `yourdfpy` takes for granted;
 ends in a `ModelError` that names the element, its value and what would be valid.
 """
 
+import logging
 import os
 from collections.abc import Iterator, Sequence
+from functools import cache
 from math import inf, isinf, isnan
 from pathlib import Path
 from typing import Any, NoReturn
@@ -16,9 +18,20 @@ from icir_control.share import SCHEME, package_folders
 
 MAX_BYTES = 20_000_000
 """The largest known descriptions of humanoids take a twentieth of this."""
+HAS_SHAPE = 'has_shape'
+"""Attribute of a checked link that has visuals or collision shapes."""
 _LINK_PARTS = ('inertial',)
 _JOINT_PARTS = ('origin', 'parent', 'child', 'axis', 'limit', 'dynamics', 'mimic')
 JOINT_TYPES = ('revolute', 'continuous', 'prismatic', 'fixed', 'planar', 'floating')
+
+
+_log = logging.getLogger(__name__)
+
+
+@cache
+def warn_once(text: str) -> None:
+    """Warn of what is odd in a file, once in a process, which may read it several times."""
+    _log.warning(text)
 
 
 def read_source(
@@ -164,6 +177,8 @@ class _Checker:
         for name, link in self._links.items():
             where = f'link {name!r}'
             copy = self._copy(link, target, _LINK_PARTS)
+            if any(tag_of(child) in ('visual', 'collision') for child in link):
+                copy.set(HAS_SHAPE, 'true')
             for inertial in copy.iterfind('inertial'):
                 self._inertial(where, inertial)
         for name, joint in self._joints.items():
