@@ -117,6 +117,19 @@ def test_of_several_arms_the_hands_are_offered(parts, ends):
     assert len(tree.moving) - len(tree.chain(end_effector_frame=end).held) > 0
 
 
+@pytest.mark.parametrize('kind', ['planar', 'floating'])
+@pytest.mark.parametrize('node', ['controller', 'mujoco_bridge'])
+def test_a_base_that_moves_freely_has_one_answer(tmp_path, kind, node):
+    axis = joint('drive', 'world', 'base', '', kind).replace('1 0 0', '0 0 1')
+    path = tmp_path / 'mobile.urdf'
+    path.write_text(robot(link('world', ''), axis, link('base'), chain_of('arm', 'base', 3)))
+    words = f"'drive' is {kind}, and an arm stands on a fixed base; .*--lock drive=0"
+    with pytest.raises(ModelError, match=words):
+        LoadedRobot.of({'model': str(path)}, node)
+    loaded = LoadedRobot.of({'model': str(path), 'locked_joints': ('drive=0',)}, node)
+    assert loaded.model.nq == loaded.model.nv == 3
+
+
 # --- limits and masses
 
 

@@ -87,7 +87,8 @@ class KinematicTree:
         Raises:
             UnknownNameError: A locked joint that the robot lacks.
             InvalidValueError: A position outside the limits of its joint.
-            ModelError: The robot has several arms, and no frame chooses one.
+            ModelError: The robot has several arms, and no frame chooses one; or a joint of the arm
+                is planar or floating.
         """
         locked = locked or {}
         for name, value in locked.items():
@@ -105,6 +106,13 @@ class KinematicTree:
         # What mimics a joint of the arm moves with it, and what one of them mimics moves them.
         moved = {self._leader(name) for name in free if name in arm and name not in below}
         free = [name for name in free if self._leader(name) in moved.difference(below)]
+        for name in free:
+            kind = self.moving[name].get('type')
+            if kind in ('planar', 'floating'):
+                raise ModelError(
+                    f'{self._label}: joint {name!r} is {kind}, and an arm stands on a fixed base; '
+                    f'make the joint fixed in the URDF, or lock it at 0 (--lock {name}=0)'
+                )
         held = {name: self._position(name, locked) for name in self.moving if name not in free}
         limits = {
             name: self.moving[name].find('limit') for name in free if self._leader(name) == name
