@@ -97,11 +97,17 @@ def package_folders(
     return [*(place / package for place in places), *places, *shares]
 
 
-def find_mesh(uri: str, folder: Path, package_dirs: Sequence[str | Path] = ()) -> Path | None:
+def find_mesh(
+    uri: str, robot: Any, folder: Path, package_dirs: Sequence[str | Path] = ()
+) -> Path | None:
     """Return the file behind a mesh's URI; None where there is none.
+
+    Where a URDF has MuJoCo's `<mujoco><compiler meshdir="...">`, it may lie in that folder, too,
+    with or without the path that the URI has.
 
     Args:
         uri: A path, absolute or relative to `folder`, or with `package://`, `model://`, `file://`.
+        robot: The root element of the URDF.
         folder: That of the URDF.
         package_dirs: Folders that are packages or hold packages; see `package_folders`.
     """
@@ -112,6 +118,10 @@ def find_mesh(uri: str, folder: Path, package_dirs: Sequence[str | Path] = ()) -
         inside = inside.lstrip('/')
         folders = package_folders(parts.netloc, package_dirs, folder)
         places = [place / inside for place in folders]
+    compiler = robot.find('mujoco/compiler')
+    if compiler is not None:
+        meshes = folder / (compiler.get('meshdir') or compiler.get('assetdir') or '')
+        places += [meshes / inside.lstrip('/'), meshes / Path(inside).name]
     return next((path for path in places if path.is_file()), None)
 
 

@@ -5,6 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+import trimesh
 
 from icir_control.collision import load_collision_shapes
 from icir_control.control import ControllerConfig
@@ -206,3 +207,29 @@ def test_an_effort_that_bears_the_arm_nowhere_is_named(tmp_path, caplog):
         assert re.search(words, caplog.text)
         assert 'collision' not in caplog.text
         assert bool(words) == ('in which the motors bear' in caplog.text)
+
+
+# --- meshes
+
+
+@pytest.mark.parametrize('uri', ['far/{}', 'package://gone/x/{}', 'part/{}', '/{}'])
+@pytest.mark.parametrize('attribute', ['meshdir', 'assetdir'])
+def test_meshes_lie_where_the_element_of_mujoco_says(tmp_path, uri, attribute):
+    (tmp_path / 'urdf').mkdir()
+    mesh = tmp_path / 'assets' / ('part' if 'part' in uri else '') / 'cube.stl'
+    mesh.parent.mkdir(parents=True)
+    trimesh.creation.box((0.2, 0.2, 0.2)).export(mesh)
+    geometry = f'<geometry><mesh filename="{uri.format("cube.stl")}"/></geometry>'
+    shapes = f'<visual>{geometry}</visual><collision>{geometry}</collision>'
+    path = tmp_path / 'urdf' / 'arm.urdf'
+    compiler = f'<mujoco><compiler {attribute}="../assets" discardvisual="false"/></mujoco>'
+    text = robot(
+        compiler, link('base'), link('arm', INERTIAL + shapes), joint('hinge', 'base', 'arm')
+    )
+    path.write_text(text)
+    world = World(path, joint_names=('hinge',), end_effector_frame='arm')
+    assert world.notes == ()
+    assert world.model.nmesh == 1
+    assert len(load_collision_shapes(path)) == 1
+    (shape,) = shapes_of(text, path.parent, load_urdf(path))
+    assert len(shape.vertices) == 8

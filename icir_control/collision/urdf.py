@@ -1,7 +1,8 @@
 """Collision shapes as a URDF describes them."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -45,7 +46,7 @@ def load_collision_shapes(
     label, text, encoding = read_source(path_or_xml, package_dirs)
     root = parse_xml(label, text, encoding)
     found, rounded, taken = [], [], set()
-    folder = Path(label).parent
+    find = partial(find_mesh, robot=root, folder=Path(label).parent, package_dirs=package_dirs)
     for link in children_of(root, 'link'):
         link_name = link.get('name') or ''
         for collision in children_of(link, 'collision'):
@@ -56,7 +57,7 @@ def load_collision_shapes(
                 name = f'{given}:{next(repeats)}'
             taken.add(name)
             try:
-                shape, placement, note = _shape(collision, folder, package_dirs)
+                shape, placement, note = _shape(collision, find)
                 placement = _placement(next(children_of(collision, 'origin'), None)) @ placement
                 found.append(CollisionShape(name, link_name, shape, placement))
             except (InvalidValueError, ValueError, OSError, ModelError) as error:
@@ -84,9 +85,7 @@ def _placement(origin: Any) -> SE3:
     return SE3.from_xyz_rpy(xyz, rpy)
 
 
-def _shape(
-    collision: Any, folder: Path, package_dirs: Sequence[str | Path]
-) -> tuple[Shape, SE3, str]:
+def _shape(collision: Any, find: Callable[[str], Path | None]) -> tuple[Shape, SE3, str]:
     """Return a shape, its placement in the element's origin, and what it stands for."""
     geometries = [child for part in children_of(collision, 'geometry') for child in part]
     if len(geometries) != 1:
@@ -103,19 +102,19 @@ def _shape(
         solid = Capsule if kind == 'capsule' else Cylinder
         return solid(radius, length), identity, ''
     if kind == 'mesh':
-        vertices = _vertices(geometry.get('filename') or '', folder, package_dirs)
+        vertices = _vertices(geometry.get('filename') or '', find)
         scale = np.array(_numbers(geometry.get('scale', '1 1 1'), 3))
         return *fitted(vertices * scale), 'mesh'
     raise ValueError(f'geometry {kind}; valid: sphere, box, capsule, cylinder, mesh')
 
 
-def _vertices(filename: str, folder: Path, package_dirs: Sequence[str | Path]) -> Array:
+def _vertices(filename: str, find: Callable[[str], Path | None]) -> Array:
     """Return the corners (n, 3) of a mesh.
 
     Raises:
         ModelError: It cannot be read.
     """
-    path = find_mesh(filename, folder, package_dirs)
+    path = find(filename)
     if path is None:
         raise ModelError(f'mesh {filename!r} cannot be read: no such file, nor one in a package')
     try:

@@ -115,15 +115,16 @@ def read_urdf(
         _set_effort(robot, default_effort)
     armatures = {**_armatures(robot, source), **(armature or {})}
     _drop_empty_inertials(robot)
-    assets, left_out = _settle_shapes(
-        robot, partial(_file_of, folder=folder, package_dirs=package_dirs, meshes=meshes), meshes
-    )
+    find = partial(find_mesh, robot=robot, folder=folder, package_dirs=package_dirs)
+    assets, left_out = _settle_shapes(robot, find, meshes)
     extension = robot.find('mujoco')
     if extension is None:
         extension = ElementTree.SubElement(robot, 'mujoco')
     compiler = extension.find('compiler')
     if compiler is None:
         compiler = ElementTree.SubElement(extension, 'compiler')
+    for place in ('meshdir', 'assetdir'):
+        compiler.attrib.pop(place, None)  # the meshes are given by name
     compiler.attrib.update(_COMPILER)
     xml = ElementTree.tostring(robot, encoding='unicode')
     named = source, xml, links, moving_joints, held, mimics, armatures
@@ -281,7 +282,7 @@ def _is_zero(text: str) -> bool:
 
 
 def _settle_shapes(
-    robot: ElementTree.Element, file_of: Callable[[str], Path], meshes: str
+    robot: ElementTree.Element, find: Callable[[str], Path | None], meshes: str
 ) -> tuple[dict[str, bytes], list[str]]:
     """Embed or remove meshes, drop textures; return the meshes' bytes and why some are missing."""
     assets: dict[str, bytes] = {}
@@ -301,7 +302,7 @@ def _settle_shapes(
             continue
         uri = mesh.get('filename', '')
         try:
-            path = file_of(uri)
+            path = _found(find(uri), meshes)
             if path not in embedded:
                 suffix, colour = path.suffix, ''
                 if meshes == 'converted' or suffix.lower() not in READ_BY_MUJOCO:
@@ -333,7 +334,7 @@ def _has_size(shape: ElementTree.Element) -> bool:
     )
 
 
-def _file_of(uri: str, *, folder: Path, package_dirs: Sequence[str | Path], meshes: str) -> Path:
+def _found(path: Path | None, meshes: str) -> Path:
     """Return the file of a mesh.
 
     Raises:
@@ -341,7 +342,6 @@ def _file_of(uri: str, *, folder: Path, package_dirs: Sequence[str | Path], mesh
     """
     if meshes == 'none':
         raise ValueError('MuJoCo cannot read one of the meshes')
-    path = find_mesh(uri, folder, package_dirs)
     if path is None:
         raise ValueError(
             'no such file above the URDF, in a --package-dir, or on AMENT_PREFIX_PATH'

@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Self
 from xml.etree import ElementTree
@@ -114,13 +115,14 @@ def shapes_of(
     """
     robot = read_xml(urdf)
     colours = {one.get('name'): one.find('color') for one in robot.iterfind('material')}
+    find = partial(find_mesh, robot=robot, folder=folder, package_dirs=package_dirs)
     shapes = []
     for link in robot.iterfind('link'):
         for kind in ('visual', 'collision'):
             parts: dict[Colour, list[Any]] = defaultdict(list)
             for element in link.findall(kind):
                 colour = _colour(element, colours)
-                parts[colour] += _meshes(element, lambda uri: find_mesh(uri, folder, package_dirs))
+                parts[colour] += _meshes(element, find)
             found = {colour: meshes for colour, meshes in parts.items() if meshes}
             for colour, meshes in found.items():
                 whole: Any = trimesh.util.concatenate(meshes)
