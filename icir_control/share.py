@@ -79,7 +79,8 @@ def package_folders(
 
     They are looked for above a file that names the package, in folders that are given, and in the
     ament index. What is given, or lies above, may be the package itself whatever its name: a copy
-    may have another one. Our own package is found without a ROS installation, too.
+    may have another one. Where no folder has its name, that in `package.xml` counts. Our own
+    package is found without a ROS installation, too.
 
     Args:
         package: Its name.
@@ -94,7 +95,18 @@ def package_folders(
     if package == PACKAGE:
         with suppress(UnknownNameError):
             shares.insert(0, share_directory())
-    return [*(place / package for place in places), *places, *shares]
+    named = [place / package for place in places]
+    if not any(folder.is_dir() for folder in (*named, *shares)):
+        files = (file for place in places for file in place.glob('*/package.xml'))
+        named += [file.parent for file in files if _package_of(file) == package]
+    return [*named, *places, *shares]
+
+
+def _package_of(file: Path) -> str:
+    """Return the name in a `package.xml`; empty for none."""
+    with suppress(OSError, ValueError, expat.ExpatError):
+        return (read_xml(file.read_text(encoding='utf-8')).findtext('name') or '').strip()
+    return ''
 
 
 def find_mesh(

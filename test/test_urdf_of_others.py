@@ -233,3 +233,29 @@ def test_meshes_lie_where_the_element_of_mujoco_says(tmp_path, uri, attribute):
     assert len(load_collision_shapes(path)) == 1
     (shape,) = shapes_of(text, path.parent, load_urdf(path))
     assert len(shape.vertices) == 8
+
+
+def test_a_package_is_found_by_the_name_in_its_package_xml(tmp_path):
+    """A clone of a repository seldom has the name of the package in it."""
+    package = tmp_path / 'ws' / 'arm_ros'
+    (package / 'urdf').mkdir(parents=True)
+    trimesh.creation.box((0.2, 0.2, 0.2)).export(package / 'cube.stl')
+    uri = 'package://arm_description/{}'
+    geometry = f'<geometry><mesh filename="{uri.format("cube.stl")}"/></geometry>'
+    text = robot(
+        link('base'), link('arm', f'{INERTIAL}<visual>{geometry}</visual>'),
+        joint('hinge', 'base', 'arm'),
+    )  # fmt: skip
+    (package / 'urdf' / 'arm.urdf').write_text(text)
+    beside = tmp_path / 'ws' / 'robots' / 'arm.urdf'
+    beside.parent.mkdir()
+    beside.write_text(text)
+    for name, found in (('other', 0), ('<arm', 0), (' arm_description ', 1)):
+        (package / 'package.xml').write_text(f'<package><name>{name}</name></package>')
+        world = World(beside, joint_names=('hinge',), end_effector_frame='arm')
+        assert world.model.nmesh == found
+        if found:
+            assert load_urdf(uri.format('urdf/arm.urdf'), package_dirs=[tmp_path / 'ws']).nv == 1
+        else:
+            with pytest.raises(ModelError, match='none of the folders'):
+                load_urdf(uri.format('urdf/arm.urdf'), package_dirs=[tmp_path / 'ws'])
