@@ -118,6 +118,26 @@ def test_of_several_arms_the_hands_are_offered(parts, ends):
     assert len(tree.moving) - len(tree.chain(end_effector_frame=end).held) > 0
 
 
+@pytest.mark.parametrize(
+    ('frame', 'carrier', 'end', 'told'),
+    [
+        ('gripper_frame_link', 'arm_1', '', True),
+        ('left_EE', 'arm_1', '', True),
+        ('my_tcp', 'arm_1', 'my_tcp', False),
+        ('tool0', 'arm_2', '', False),
+        ('tool_rack', 'base', '', False),
+        ('knee', 'arm_1', '', False),
+    ],
+)
+def test_a_tool_before_the_last_joint_is_hinted_at(caplog, frame, carrier, end, told):
+    """Anchor: the jaw of the SO-101 became its sixth joint, and its tool, without a word."""
+    tree = KinematicTree(robot(link('base'), chain_of('arm', 'base', 3), fixed(carrier, frame)))
+    chain = tree.chain(end_effector_frame=end)
+    assert chain.end_effector_frame == end
+    hint = f'--end-effector-frame {frame}): the arm then has 2 joints in place of 3'
+    assert (hint in caplog.text) == told == bool(caplog.text)
+
+
 @pytest.mark.parametrize('kind', ['planar', 'floating'])
 @pytest.mark.parametrize('node', ['controller', 'mujoco_bridge'])
 def test_a_base_that_moves_freely_has_one_answer(tmp_path, kind, node):

@@ -8,7 +8,7 @@ from math import inf
 from pathlib import Path
 from typing import Any
 
-from icir_control.dynamics.urdf_xml import parse, read_source
+from icir_control.dynamics.urdf_xml import parse, read_source, warn_once
 from icir_control.errors import InvalidValueError, ModelError, UnknownNameError
 
 _FEW = 2
@@ -91,6 +91,7 @@ class KinematicTree:
                 is planar or floating.
         """
         locked = locked or {}
+        is_chosen = bool(end_effector_frame) or whole_tree
         for name, value in locked.items():
             self._check_position(name, value)
         free = [
@@ -98,7 +99,7 @@ class KinematicTree:
             for name in self.moving
             if not set(self._leaders(name)) & set(locked) and self._leader(name) in self.moving
         ]
-        if not end_effector_frame and not whole_tree:
+        if not is_chosen:
             end_effector_frame = self._common_end(free)
         link = self._link_of(end_effector_frame)
         arm = self._joints_above(link) if link and not whole_tree else free
@@ -113,6 +114,8 @@ class KinematicTree:
                     f'{self._label}: joint {name!r} is {kind}, and an arm stands on a fixed base; '
                     f'make the joint fixed in the URDF, or lock it at 0 (--lock {name}=0)'
                 )
+        if not is_chosen:
+            self._hint_at_tool([name for name in free if self._leader(name) == name])
         held = {name: self._position(name, locked) for name in self.moving if name not in free}
         limits = {
             name: self.moving[name].find('limit') for name in free if self._leader(name) == name
@@ -123,6 +126,28 @@ class KinematicTree:
             if limit is not None and float(limit.get('effort', 'inf')) == 0.0
         )
         return Chain(end_effector_frame, held, without_effort)
+
+    def _hint_at_tool(self, arm: Sequence[str]) -> None:
+        """Say which frame, fixed before the last joint of an arm, is named as a tool's is.
+
+        There the last joint may be a jaw, which the arm then moves as one of its own.
+
+        Args:
+            arm: Its joints.
+        """
+        parents = {_link(one, 'parent') for one in self._joints.values()}
+        ends = {_link(one, 'child') for one in self._joints.values() if one.get('type') == 'fixed'}
+        tools = {
+            link: sum(name in arm for name in self._joints_above(link))
+            for link in sorted(filter(_TOOL.search, ends - parents))
+        }
+        link = max(tools, key=tools.__getitem__, default='')
+        if link and 0 < tools[link] < len(arm):
+            warn_once(
+                f'{self._label}: the arm ends beyond the frame {link}; if that is its tool, name '
+                f'it (--end-effector-frame {link}): the arm then has {tools[link]} joints in '
+                f'place of {len(arm)}'
+            )
 
     def _link_of(self, frame: str) -> str:
         """Return the link that carries a frame; empty for a frame that there is not."""
