@@ -4,7 +4,7 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, Final
+from typing import Final
 from xml.parsers.expat import ExpatError
 
 import numpy as np
