@@ -167,6 +167,7 @@ class WatchedNode(NodeClient):
         self.is_there = False
         self._topic, self._read = topic, read
         self._publishers: set[tuple[int, ...]] = set()
+        self._ever: set[tuple[int, ...]] = set()
         self._is_asked = False
         self._due = 0.0
 
@@ -175,11 +176,14 @@ class WatchedNode(NodeClient):
         if time.monotonic() < self._due:
             return
         self._due = time.monotonic() + period
+        # A process that was suspended until DDS gave it up comes back without its node's name.
         publishers = {
-            tuple(one.endpoint_gid)
+            gid
             for one in self._node.get_publishers_info_by_topic(self._topic)
-            if f'{one.node_namespace.rstrip("/")}/{one.node_name}' == self.full_name
+            if (gid := tuple(one.endpoint_gid)) in self._ever
+            or f'{one.node_namespace.rstrip("/")}/{one.node_name}' == self.full_name
         }
+        self._ever |= publishers
         is_known = self._is_asked and publishers <= self._publishers
         self._publishers, self.is_there = publishers, bool(publishers)
         if publishers and not is_known:
