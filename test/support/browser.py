@@ -112,6 +112,13 @@ class Browser:
         element = self.wait(lambda: self.driver.execute_script(script, title), title)
         self.driver.execute_script('arguments[0].click()', element)
 
+    def thumb(self, label: str) -> float:
+        """Where the slider beside a label stands."""
+        track = self.driver.execute_script(_TRACK, label)
+        return float(
+            track.find_element('css selector', '[role=slider]').get_attribute('aria-valuenow')
+        )
+
     def slide(self, label: str, share: float) -> None:
         """Click on the slider beside a label, at a share of its length."""
         from selenium.webdriver.common.action_chains import ActionChains
@@ -190,17 +197,26 @@ class Browser:
         getattr(builder.pointer_action, action)(*arguments)
         builder.perform()
 
-    def type_into(self, label: str, text: str) -> None:
-        """Type into the field beside a label, and leave it."""
+    def type_into(self, label: str, text: str, *, end: bool = True) -> None:
+        """Type into the field beside a label, and press the Enter key if asked to."""
         from selenium.webdriver.common.keys import Keys
 
         def send() -> bool:  # not while its folder is still opening
             field = self.driver.execute_script(_FIELD, label)
             field.send_keys(Keys.CONTROL, 'a')
-            field.send_keys(text, Keys.ENTER)
+            for key in text or [Keys.DELETE]:
+                field.send_keys(key)
             return True
 
         self.wait(send, f'field {label}')
+        if end:
+            self.end_typing()
+
+    def end_typing(self) -> None:
+        """Press the Enter key."""
+        from selenium.webdriver.common.keys import Keys
+
+        self.driver.switch_to.active_element.send_keys(Keys.ENTER)
 
     def picture(self, path: Path | None = None) -> np.ndarray:
         """What is seen, as (height, width, 3)."""

@@ -1,7 +1,7 @@
 """What moves the arm by hand: targets of tool and joints, and a spring that pulls at a link."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -37,7 +37,13 @@ class InteractTab:
     """The two handles, and a slider for each joint."""
 
     def __init__(
-        self, server: viser.ViserServer, node: Node, model: Model, scene: Scene, later: Later
+        self,
+        server: viser.ViserServer,
+        node: Node,
+        model: Model,
+        scene: Scene,
+        modes: Sequence[str],
+        later: Later,
     ) -> None:
         """Show it.
 
@@ -46,6 +52,7 @@ class InteractTab:
             node: Publishes what is asked for.
             model: The arm.
             scene: Tells where links are.
+            modes: Names of those that take targets of joints.
             later: See `Later`.
         """
         links = [f.name for f in model.frames if f.type is FrameType.BODY and f.parent != 0]
@@ -60,7 +67,7 @@ class InteractTab:
         self._goal = _Goal(server, node, later)
         self._pull = _Pull(server, node, scene, links[-1], later)
         when_changed(self._dragged, later, self._choose)
-        self._joints = _Joints(server.gui, node, model, later)
+        self._joints = _Joints(server.gui, node, model, modes)
 
     def update(
         self, mode: str, reference: PoseStamped | None, position: Array, velocity: Array
@@ -214,34 +221,37 @@ class _Pull:
 class _Joints:
     """A slider for the target of each joint."""
 
-    def __init__(self, gui: viser.GuiApi, node: Node, model: Model, later: Later) -> None:
+    def __init__(self, gui: viser.GuiApi, node: Node, model: Model, modes: Sequence[str]) -> None:
         self._publisher = node.create_publisher(JointState, f'{CONTROLLER}/target_joints', 1)
         self._names = list(model.joint_names)
         limits = zip(model.lower_position_limit, model.upper_position_limit, strict=True)
         self._sliders: list[Any] = []
         with gui.add_folder('Joint targets'):
-            unit = unit_of(model)
-            gui.add_markdown(f'Positions [{unit}], for modes with the law `joint`, such as home.')
+            which = f': {", ".join(modes)}' if modes else ''
+            gui.add_markdown(
+                f'Positions [{unit_of(model)}], for modes with the law `joint`{which}. '
+                'A number counts after the Enter key.'
+            )
             for name, (lower, upper) in zip(self._names, limits, strict=True):
                 least, most = max(float(lower), -_TURN), min(float(upper), _TURN)
                 slider = gui.add_slider(name, least, most, 1e-3, min(max(0.0, least), most))
-                when_changed(slider, later, self._note_change)
                 self._sliders.append(slider)
+        self._known = [slider.value for slider in self._sliders]
         self._changed_at = self._sent_at = -np.inf
         self._is_waiting = False
 
-    def _note_change(self) -> None:
-        self._changed_at, self._is_waiting = time.monotonic(), True
-
     def update(self, position: Array, velocity: Array) -> None:
         now = time.monotonic()
+        values = [slider.value for slider in self._sliders]
+        if values != self._known:  # a page has changed one: viser tells it late, in another thread
+            self._known, self._changed_at, self._is_waiting = values, now, True
         if self._is_waiting and now >= self._sent_at + _JOINTS_PERIOD:
             self._is_waiting, self._sent_at = False, now
-            goal = [float(slider.value) for slider in self._sliders]
-            self._publisher.publish(JointState(name=self._names, position=goal))
+            self._publisher.publish(JointState(name=self._names, position=self._known))
         if now < self._changed_at + _REST or np.abs(velocity).max(initial=0.0) > _AT_REST:
             return
-        for slider, value in zip(self._sliders, position, strict=True):
+        for i, (slider, value) in enumerate(zip(self._sliders, position, strict=True)):
             value = round(float(np.clip(value, slider.min, slider.max)), 3) + 0.0
-            if abs(value - slider.value) > 1e-3:
-                slider.value = value
+            known = self._known[i]
+            if abs(value - known) > 1e-3 and slider.value == known:  # else it is a new target
+                slider.value = self._known[i] = value

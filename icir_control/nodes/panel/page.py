@@ -99,7 +99,13 @@ class Page:
         with tabs.add_tab('Run'):
             self.controls = ControlsTab(server, controller, bridge, recording, later)
         with tabs.add_tab('Interact'):
-            self._interact = InteractTab(server, node, robot.model, self._scene, later)
+            values = controller.values
+            modes = [
+                mode
+                for mode in values.get('mode_names', [])
+                if values.get(f'modes.{mode}.law') == 'joint'
+            ]
+            self._interact = InteractTab(server, node, robot.model, self._scene, modes, later)
         with tabs.add_tab('Plots'):
             self._plots = PlotsTab(gui, robot.model)
         with tabs.add_tab('Parameters'):

@@ -13,6 +13,8 @@ from functools import lru_cache
 
 from websockets.http11 import Response
 
+from icir_control.nodes.panel.fields import WHOLE_NUMBERS
+
 _MARK = 'saves-pictures'
 SAVING = f'<i id="{_MARK}"></i>'
 """What a page has to contain so that it saves pictures."""
@@ -94,5 +96,6 @@ def add_script(response: Response) -> None:
 @lru_cache
 def _with_script(page: bytes, is_gzipped: bool) -> bytes:
     plain = gzip.decompress(page) if is_gzipped else page
-    plain = plain.replace(b'<head>', b'<head>' + _SCRIPT.encode(), 1)  # before any other script
+    scripts = (_SCRIPT + WHOLE_NUMBERS).encode()
+    plain = plain.replace(b'<head>', b'<head>' + scripts, 1)  # before any other script
     return gzip.compress(plain) if is_gzipped else plain
