@@ -1,8 +1,12 @@
 """The page's inputs, with a real server: what somebody types or drags is what is sent."""
 
+import asyncio
+
 import numpy as np
 import pytest
 from browser import chromium
+from rcl_interfaces.msg import ParameterDescriptor
+from rclpy.parameter import Parameter
 
 from icir_control.dynamics import load_urdf
 from icir_control.share import share_directory
@@ -60,6 +64,49 @@ def test_sliders_follow_an_arm_that_rests(server):
     assert [slider.value for slider in joints._sliders] == pytest.approx(position, abs=1e-3)
     joints.update(position, rest)
     assert not node.sent
+
+
+class Remote:
+    """A node with one parameter, which takes what is positive."""
+
+    def __init__(self, value, kind):
+        self.values = {'value': value}
+        self.descriptors = {'value': ParameterDescriptor(type=kind.value)}
+
+    async def set(self, _, value):
+        return '' if np.all(np.array(value) > 0.0) else 'expected more than 0'
+
+    def start(self, ask):
+        asyncio.run(ask())
+
+
+@pytest.mark.parametrize(
+    ('value', 'kind', 'good', 'bad'),
+    [
+        (1.0, Parameter.Type.DOUBLE, {'2.5': 2.5}, ('1,5', '2 3', '', 'abc')),
+        (1, Parameter.Type.INTEGER, {'4': 4}, ('1,5', '2 3', '1.5')),
+        ([1.0, 2.0], Parameter.Type.DOUBLE_ARRAY, {'1.5, 2': [1.5, 2.0]}, ('1, a',)),
+    ],
+)
+def test_a_text_is_one_number_or_refused_until_a_good_one(server, value, kind, good, bad):
+    from icir_control.nodes.panel.parameters import ParameterInput
+
+    remote, said = Remote(value, kind), []
+    one = ParameterInput(server.gui, remote, 'value', lambda action: action(), said.append)
+
+    def type_in(text):
+        one._input.value = text
+        one._due = 0.0
+        one.update()
+        return said[-1]
+
+    for text, number in good.items():
+        for wrong in bad:
+            assert 'decimals follow a point' in type_in(wrong)
+            assert remote.values['value'] == value
+        assert 'expected more than 0' in type_in('-1')
+        assert type_in(text) == f'value: {text}'
+        assert remote.values['value'] == number
 
 
 def test_a_typed_number_counts_once_and_as_it_was_typed(server):

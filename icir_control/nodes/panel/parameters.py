@@ -65,7 +65,7 @@ class ParameterInput:
             remote: The node whose parameter it is.
             name: Of the parameter.
             later: See `Later`.
-            say: Takes why a value is refused.
+            say: Takes the value that is set, or why one is refused.
         """
         self._remote, self._name, self._say = remote, name, say
         self._shown = value = remote.values[name]
@@ -106,18 +106,22 @@ class ParameterInput:
         value = self._input.value
         kind = self._remote.descriptors[self._name].type
         if isinstance(value, str) and kind in _WORDS:
+            is_array = _is_array(self._shown) or self._shown is None
+            words = value.replace(',', ' ').split() if is_array else [value]
             try:
-                words = [_WORDS[kind](word) for word in value.replace(',', ' ').split()]
-                value = words if _is_array(self._shown) or self._shown is None else words[0]
-            except (IndexError, ValueError):
-                self._refuse(f'{value!r} is not a number')
+                numbers = [_WORDS[kind](word) for word in words]
+            except ValueError:
+                what = 'a list of numbers' if is_array else 'one number'
+                self._refuse(f'{value!r} is not {what}; decimals follow a point')
                 return
+            value = numbers if is_array else numbers[0]
 
         async def set_value() -> None:
             if reason := await self._remote.set(self._name, value):
                 self._refuse(reason)
             else:
                 self._shown = self._remote.values[self._name] = value
+                self._say(f'{self._name}: {_text(value)}')
 
         self._remote.start(set_value)
 
@@ -143,7 +147,7 @@ class ParametersTab:
             gui: Where they go.
             remotes: The nodes.
             later: See `Later`.
-            say: Takes why a value is refused.
+            say: See `ParameterInput`.
         """
         self._remotes = remotes
         self._inputs = []
