@@ -30,6 +30,7 @@ _REST = 1.0  # s after which sliders that nobody touches follow the arm
 _AT_REST = 1e-6  # rad/s or m/s
 _LARGEST_FORCE = 100.0  # N
 _STIFFNESS = 200.0  # N/m
+_GOAL_SCALE, _PULL_SCALE = 0.2, 0.12  # of the handles, by the reach
 _TURN = 3.14  # rad, the farthest that a slider goes
 
 
@@ -64,7 +65,7 @@ class InteractTab:
                 f'{JOGGING} also while it is dragged; a pull is a spring from the link to the '
                 'handle',
             )
-        self._goal = _Goal(server, node, later)
+        self._goal = _Goal(server, node, scene, later)
         self._pull = _Pull(server, node, scene, links[-1], later)
         when_changed(self._dragged, later, self._choose)
         self._joints = _Joints(server.gui, node, model, modes)
@@ -140,10 +141,10 @@ class _Handle:
 class _Goal:
     """A frame at the tool, which sends the tool to where it is dragged."""
 
-    def __init__(self, server: viser.ViserServer, node: Node, later: Later) -> None:
+    def __init__(self, server: viser.ViserServer, node: Node, scene: Scene, later: Later) -> None:
         self._publisher = node.create_publisher(PoseStamped, f'{CONTROLLER}/target_pose', 1)
         self._frame = server.scene.add_transform_controls(
-            f'{BASE}/goal', scale=0.2, depth_test=False
+            f'{BASE}/goal', scale=_GOAL_SCALE * scene.reach, depth_test=False
         )
         self._handle = _Handle(server, self._frame, later, self._end)
         self._due = 0.0
@@ -187,7 +188,11 @@ class _Pull:
             )
             self._force: Any = server.gui.add_number('force [N]', 0.0, disabled=True, step=0.1)
         self._ball = server.scene.add_transform_controls(
-            '/pull', scale=0.12, disable_rotations=True, depth_test=False, visible=False
+            '/pull',
+            scale=_PULL_SCALE * scene.reach,
+            disable_rotations=True,
+            depth_test=False,
+            visible=False,
         )
         self._handle = _Handle(server, self._ball, later, lambda _: self.let_go())
 

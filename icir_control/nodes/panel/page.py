@@ -34,7 +34,8 @@ _PERIOD = 0.5  # s between two updates: without a graphics card a browser draws 
 _TITLE_PERIOD = 1.0  # s, for a number that can be read
 _LEAST = 1e-16  # on an axis
 _PLAIN = (0.01, 1e4)  # greatest value of an axis that is not scaled
-_COLOURS = ('#1f77b4', '#ff7f0e', '#2ca02c', '#d62728', '#9467bd', '#8c564b', '#17becf')
+# Okabe and Ito's colours, which the colour-blind tell apart.
+_COLOURS = ('#0072B2', '#D55E00', '#009E73', '#CC79A7', '#56B4E9', '#E69F00', '#555555')
 
 
 class Inputs:

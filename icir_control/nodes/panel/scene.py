@@ -18,9 +18,13 @@ BASE = '/base'
 _GHOST, _GHOST_OPACITY = (0.1, 0.75, 0.3), 0.4
 _HOT = np.array([0.95, 0.1, 0.05])  # of a joint whose torque is at its limit
 _SHADES = 10  # a colour changes in so many steps
+_LABELLED = 5  # shades, from which the share is written beside the link, too
 _VISIBLE = 1e-4  # m, or rad: a link that has moved less is not drawn anew, which costs a picture
-_TRAIL, _TRAIL_STEP = 300, 2e-3  # lines; m from one to the next
-_METRES_PER_NEWTON = 0.01
+_TRAIL = 300  # lines
+# Lengths, each by the reach: nothing may cover a hand, or be lost beside a crane.
+_TRAIL_STEP, _TRAIL_THICKNESS = 2e-3, 3e-3
+_FORCE_PER_NEWTON, _FORCE_THICKNESS = 0.01, 0.012
+_AXES_LENGTH, _AXES_RADIUS = 0.1, 0.003
 _GRID = (190, 190, 190)
 _GRID_LINES, _GRID_SPACING, _GRID_THICKNESS = 17, 0.5, 0.005  # in each direction; by the reach
 _AMBIENT = 1.2  # intensity of the light on what faces away from the others
@@ -29,7 +33,11 @@ _SAMPLES = 200  # configurations that tell how far the arm reaches
 
 
 class Scene:
-    """Everything that is drawn."""
+    """Everything that is drawn.
+
+    Attributes:
+        reach: How far the links get from the middle of all that they can reach [m].
+    """
 
     def __init__(
         self,
@@ -57,24 +65,36 @@ class Scene:
         scene.configure_default_lights(cast_shadow=False)
         scene.configure_environment_map(None)
         scene.add_light_ambient('/light', intensity=_AMBIENT)
+        self.reach = reach = self._look(server)
         forward_kinematics(model, self._data, model.neutral())
         self._arm = _Robot(server, '/arm', model, shapes)
         self._arm.place(self._data)
         self._ghost = _Robot(server, '/ghost', model, shapes, ghost=True)
         self.T_world_base = frame_placement(model, self._data, base)
         wxyz, position = _pose(self.T_world_base)
-        scene.add_frame(BASE, axes_length=0.1, axes_radius=0.003, wxyz=wxyz, position=position)
+        scene.add_frame(
+            BASE,
+            axes_length=_AXES_LENGTH * reach,
+            axes_radius=_AXES_RADIUS * reach,
+            wxyz=wxyz,
+            position=position,
+        )
         self._trail = scene.add_line_segments(
-            '/trail', np.zeros((_TRAIL, 2, 3), np.float32), (240, 160, 30), thickness=0.003
+            '/trail',
+            np.zeros((_TRAIL, 2, 3), np.float32),
+            (240, 160, 30),
+            thickness=_TRAIL_THICKNESS * reach,
         )
         self._force = scene.add_line_segments(
-            '/force', np.zeros((1, 2, 3), np.float32), (230, 50, 30), thickness=0.012
+            '/force',
+            np.zeros((1, 2, 3), np.float32),
+            (230, 50, 30),
+            thickness=_FORCE_THICKNESS * reach,
         )
         self._trail_end: Array | None = None
-        self._look(server)
 
-    def _look(self, server: viser.ViserServer) -> None:
-        """Let the camera see all that the links can reach."""
+    def _look(self, server: viser.ViserServer) -> float:
+        """Let the camera see all that the links can reach; return its radius [m]."""
         rng = np.random.default_rng(0)
         points = []
         for _ in range(_SAMPLES):
@@ -94,6 +114,7 @@ class Scene:
         camera.look_at = centre
         way = np.array([0.85, -0.6, 0.35]) * 0.8
         camera.position = centre + way * radius / np.sin(0.5 * _FIELD_OF_VIEW)
+        return radius
 
     def placement(self, frame: str) -> SE3:
         """Return where a frame is in the world at the configuration that is shown."""
@@ -118,7 +139,7 @@ class Scene:
         if self._trail_end is None:
             self._trail_end = point
             self._trail.points = np.tile(point.astype(np.float32), (_TRAIL, 2, 1))
-        elif np.linalg.norm(point - self._trail_end) > _TRAIL_STEP:
+        elif np.linalg.norm(point - self._trail_end) > _TRAIL_STEP * self.reach:
             line = np.array([[self._trail_end, point]], np.float32)
             self._trail.points = np.concatenate([self._trail.points[1:], line])
             self._trail_end = point
@@ -149,7 +170,7 @@ class Scene:
             force: (3,) in the link's axes [N].
         """
         placement = self.placement(link)
-        tip = placement.act(_METRES_PER_NEWTON * force)
+        tip = placement.act(_FORCE_PER_NEWTON * self.reach * force)
         self._force.points = np.array([[placement.translation, tip]], np.float32)
 
 
@@ -177,6 +198,7 @@ class _Robot:
             for link in {shape.link: None for shape in shapes}
         }
         self._meshes = []
+        self._labels: dict[int, viser.LabelHandle] = {}  # by the first coordinate of a joint
         for i, shape in enumerate(shapes):
             mesh = server.scene.add_mesh_simple(
                 f'{name}/{shape.link}/{i}',
@@ -187,6 +209,11 @@ class _Robot:
             )
             joint = model.joints[model.frames[links[shape.link]].parent]
             self._meshes.append((mesh, np.array(shape.colour), joint))
+            # A label that begins as an empty text would stay too narrow.
+            if not ghost and joint.kind.nv and joint.index_v not in self._labels:
+                self._labels[joint.index_v] = server.scene.add_label(
+                    f'{name}/{shape.link}/share', '100 %', visible=False
+                )
         self._shades: dict[int, int] = {}
         self._drawn: dict[int, Array] = {}
 
@@ -210,6 +237,8 @@ class _Robot:
                 red = shade / _SHADES
                 shown = np.rint(255.0 * ((1.0 - red) * own + red * _HOT)).astype(int)
                 mesh.color = tuple(shown.tolist())
+                label = self._labels[joint.index_v]
+                label.text, label.visible = f'{100 * shade // _SHADES} %', shade >= _LABELLED
 
 
 def _floor() -> Array:
