@@ -12,7 +12,7 @@ from recorded_run import write_run
 from ros_processes import ICIR_CONTROL
 
 from icir_control.app.closed_loop import ClosedLoop
-from icir_control.app.recording.film import world_of
+from icir_control.app.recording.film import world_of, write_film
 from icir_control.app.recording.reader import Recording
 from icir_control.app.robot import RobotFiles
 from icir_control.share import share_directory
@@ -96,6 +96,24 @@ def test_frames_show_the_recorded_pose_and_the_ghost_stands_apart(tmp_path):
     assert np.count_nonzero(green > np.maximum(red, blue) + 25) > 500
     red, green, blue = np.moveaxis(frames[7].astype(int), -1, 0)
     assert np.count_nonzero(green > np.maximum(red, blue) + 25) < 50
+
+
+@pytest.mark.slow
+def test_an_interrupted_film_leaves_the_one_before(tmp_path):
+    write_run(tmp_path / 'run.mcap', (('gravity', 300),))
+    recording, film = Recording(tmp_path / 'run.mcap'), tmp_path / 'run.MP4'
+    done = film_of(recording.path, film)
+    assert done.returncode == 0, done.stderr
+    before = film.read_bytes()
+    assert frames_of(film).size
+
+    def interrupt(share):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        write_film(recording, film, interrupt)
+    assert film.read_bytes() == before
+    assert {*tmp_path.iterdir()} == {recording.path, film}
 
 
 @pytest.mark.slow

@@ -1,6 +1,7 @@
 """What a command needs of where it runs: libraries of an extra, and files that it can write."""
 
-from collections.abc import Iterator
+import os
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
@@ -36,3 +37,43 @@ def writing(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise ConfigurationError(f'{path} cannot be written to: {error}') from error
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """Give a file to write, which takes the place of another one once it is whole.
+
+    What was there stays as it was where the writing fails or is interrupted.
+
+    Raises:
+        ConfigurationError: The file or folder cannot be written to.
+    """
+    with writing(path):
+        target = path.resolve()
+        if target.exists() and (not target.is_file() or not os.access(target, os.W_OK)):
+            # A pipe or a device is written to as it is; what is protected says so when opened.
+            yield path
+            return
+        part = target.with_stem(f'{target.stem}.part{os.getpid()}')
+        try:
+            yield part
+            os.replace(part, target)
+        finally:
+            part.unlink(missing_ok=True)
+
+
+def check_outputs(outputs: Iterable[Path], inputs: Iterable[Path]) -> None:
+    """Refuse to write a file that is read, or that is written twice.
+
+    Raises:
+        ConfigurationError: An output is an input, or another output.
+    """
+    taken = [*inputs]
+    for output in outputs:
+        for other in taken:
+            both_there = output.exists() and other.exists()
+            if output.resolve() == other.resolve() or (both_there and output.samefile(other)):
+                raise ConfigurationError(
+                    f'{output} cannot be written, since it is {other}, too; expected another name'
+                )
+        taken.append(output)

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from icir_control.app.environment import require
+from icir_control.app.environment import check_outputs, require
 
 
 def report_on(
@@ -27,18 +27,20 @@ def report_on(
 
     Raises:
         IcirError: A recording cannot be read, the two are of different arms, a file cannot be
-            written, or a library is missing.
+            written, is one of the recordings or is named twice, or a library is missing.
     """
     _require('mcap', 'plotly')
     from icir_control.app.recording import report
     from icir_control.app.recording.reader import Recording
 
-    recordings = [Recording(one) for one in (path, against) if one]
+    inputs, outputs = ([*filter(None, paths)] for paths in ((path, against), (csv, npz, output)))
+    check_outputs(outputs, inputs)
+    recordings = [Recording(one) for one in inputs]
     for write, file in ((report.write_csv, csv), (report.write_npz, npz)):
         if file:
             write(recordings[0], file)
     report.write_report(recordings, output)
-    return [file for file in (csv, npz, output) if file]
+    return outputs
 
 
 def film_of(path: Path, output: Path) -> None:
@@ -50,7 +52,7 @@ def film_of(path: Path, output: Path) -> None:
 
     Raises:
         IcirError: The recording cannot be read, nothing can be drawn here, the film cannot be
-            written, or a library is missing.
+            written or is the recording, or a library is missing.
     """
     _require('mcap', 'imageio_ffmpeg')
     from rich.progress import Progress
@@ -58,6 +60,7 @@ def film_of(path: Path, output: Path) -> None:
     from icir_control.app.recording.film import write_film
     from icir_control.app.recording.reader import Recording
 
+    check_outputs([output], [path])
     recording = Recording(path)
     with Progress() as progress:
         task = progress.add_task('drawing', total=1.0)

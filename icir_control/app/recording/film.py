@@ -1,14 +1,14 @@
 """`icir_control film`: a recording as a film of the arm, with its reference as a ghost."""
 
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import imageio_ffmpeg
 import numpy as np
 
-from icir_control.app.environment import writing
+from icir_control.app.environment import replacing
 from icir_control.app.measurement import Array, TimeSeries
 from icir_control.app.recording.reader import Recording
 from icir_control.app.recording.topics import JOINT_REFERENCE
@@ -40,12 +40,13 @@ def write_film(recording: Recording, path: Path, show: Callable[[float], object]
         SimulationError: Nothing can be drawn here.
         ConfigurationError: The film cannot be written, or is of no such format.
     """
-    if path.suffix not in FORMATS:
+    suffix = path.suffix.lower()
+    if suffix not in FORMATS:
         raise ConfigurationError(
             f'{path} has no name of a film; expected one that ends in {", ".join(FORMATS)}'
         )
     states, world = recording.states, world_of(recording)
-    is_small = path.suffix == WEBP
+    is_small = suffix == WEBP
     rate = _WEBP_RATE if is_small else RATE
     options: dict[str, Any] = {'quality': 7}
     if is_small:
@@ -53,10 +54,12 @@ def write_film(recording: Recording, path: Path, show: Callable[[float], object]
     moments = np.arange(float(states.time[0]), recording.end, 1.0 / rate)
     references = recording.joints(JOINT_REFERENCE)
     rows = [states.row_at(moment) for moment in moments]
-    with closing(Camera(world, WIDTH, HEIGHT)) as camera, _kept_if_whole(path):
+    with closing(Camera(world, WIDTH, HEIGHT)) as camera, replacing(path) as part:
+        part.touch()  # ffmpeg does not say why it cannot
+        _check_ffmpeg(path)
         camera.look_at(states['position'][rows])
         writer = imageio_ffmpeg.write_frames(
-            str(path), (WIDTH, HEIGHT), fps=rate, macro_block_size=2, **options
+            str(part), (WIDTH, HEIGHT), fps=rate, macro_block_size=2, **options
         )
         writer.send(None)
         with closing(writer):
@@ -69,23 +72,6 @@ def write_film(recording: Recording, path: Path, show: Callable[[float], object]
                 )
                 writer.send(np.ascontiguousarray(picture))
                 show((i + 1) / len(moments))
-
-
-@contextmanager
-def _kept_if_whole(path: Path) -> Iterator[None]:
-    """Write a film, and delete what there is of it when something goes wrong.
-
-    Raises:
-        ConfigurationError: It cannot be written, or nothing here can write it.
-    """
-    with writing(path):
-        path.touch()
-        try:
-            _check_ffmpeg(path)
-            yield
-        except BaseException:
-            path.unlink()
-            raise
 
 
 def _check_ffmpeg(path: Path) -> None:

@@ -14,7 +14,7 @@ import plotly.io
 from numpy.typing import NDArray
 from plotly.subplots import make_subplots
 
-from icir_control.app.environment import writing
+from icir_control.app.environment import replacing
 from icir_control.app.html import COLOURS, FIRST, MARKED, page, table
 from icir_control.app.measurement import Array, Metric, TimeSeries, angle_between, by_unit
 from icir_control.app.recording.reader import Recording, RecordingError, Span
@@ -135,8 +135,8 @@ def write_report(recordings: Sequence[Recording], path: Path) -> None:
         plotly.io.to_html(_figure(trackings), full_html=False, include_plotlyjs=True),
         _parameter_table(recordings),
     ]
-    with writing(path):
-        path.write_text(page(title, parts), encoding='utf-8')
+    with replacing(path) as part:
+        part.write_text(page(title, parts), encoding='utf-8')
 
 
 def _film(recording: Recording) -> str:
@@ -164,7 +164,7 @@ def write_npz(recording: Recording, path: Path) -> None:
         ConfigurationError: The file cannot be written.
     """
     columns: dict[str, Any] = {**recording.states.columns, 'joint_names': recording.joint_names}
-    with writing(path), path.open('wb') as file:
+    with replacing(path) as part, part.open('wb') as file:
         np.savez_compressed(file, time=recording.states.time, **columns)
 
 
@@ -175,11 +175,11 @@ def write_csv(recording: Recording, path: Path) -> None:
         ConfigurationError: The file cannot be written.
     """
     states = recording.states
-    with writing(path):
+    with replacing(path) as part:
         names = [f'{field}.{joint}' for field in states.columns for joint in recording.joint_names]
         table = np.column_stack([states.time, *states.columns.values()])
         # Seventeen digits give the same number back.
-        np.savetxt(path, table, '%.17g', ',', header=','.join(['time', *names]), comments='')
+        np.savetxt(part, table, '%.17g', ',', header=','.join(['time', *names]), comments='')
 
 
 def _headline(recording: Recording) -> str:
