@@ -1,6 +1,7 @@
 """A recording run again, and published again."""
 
 import random
+import re
 
 import numpy as np
 import pytest
@@ -17,7 +18,8 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from icir_control.app.main import replay_command
 from icir_control.app.recording.reader import Recording, RecordingError
-from icir_control.app.recording.replay import Rerun
+from icir_control.app.recording.replay import Rerun, publish
+from icir_control.errors import InvalidValueError
 from icir_control.nodes.transport.qos import LATCHED
 
 LONG = (pytest.mark.long, pytest.mark.timeout(7200))
@@ -202,8 +204,38 @@ def test_a_session_simulated_again_is_the_same_to_the_last_bit(
 
 def test_what_is_no_run_from_its_start_on_is_refused(tmp_path):
     write_run(tmp_path / 'run.mcap', (('gravity', 5),))
-    with pytest.raises(RecordingError, match='begins at 0.001 s; only a run from its start on'):
+    with pytest.raises(
+        RecordingError,
+        match='begins at 0.001 s, not at the start.*; expected a recording from the',
+    ):
         Rerun(Recording(tmp_path / 'run.mcap'))
+
+
+@pytest.mark.slow
+def test_a_reset_ends_what_can_be_simulated_again(ros_graph, tmp_path):
+    path = tmp_path / 'run.mcap'
+    command = ('sim', '--viewer', 'none', '--real-time-factor', '0', '--record', str(path))
+    sim = ros_graph.run([*ICIR_CONTROL, *command], terminal=True)
+    sim.wait_for('in mode gravity')
+    observer = ros_graph.observer()
+    newest = Newest(observer, JointState, 'joint_states')
+    sim.type('h')
+    observer.spin_until(lambda: newest.has_arrived() and newest.message.position[1] > 0.1)
+    assert observer.call(Trigger, 'mujoco_bridge/reset').success
+    observer.spin_until(lambda: newest.message.position[1] < 0.1)
+    sim.type('q')
+    assert sim.wait(20.0) == 0
+    (reset,) = Recording(path).resets
+    words = f'identical to the last bit up to its reset at {reset:.3f} s, which a simulation does'
+    with pytest.raises(RecordingError, match=re.escape(words)):
+        Rerun(Recording(path)).run()
+
+
+@pytest.mark.parametrize('rate', ['inf', 'nan'])
+def test_a_rate_is_a_finite_number(tmp_path, rate):
+    write_run(tmp_path / 'run.mcap', (('gravity', 5),))
+    with pytest.raises(InvalidValueError, match=f'rate = {rate} is not valid'):
+        publish(Recording(tmp_path / 'run.mcap'), float(rate))
 
 
 def test_a_recording_is_published_at_its_pace(ros_graph, tmp_path):

@@ -4,10 +4,12 @@ import re
 
 import numpy as np
 import pytest
-from recorded_run import write_run
+from recorded_run import RESET, write_run
 
 from icir_control.app import main as command_line
+from icir_control.app.measurement import TimeSeries
 from icir_control.app.recording.reader import Recording
+from icir_control.app.recording.report import Tracking, _figure, compared
 from icir_control.app.recording.topics import MODE
 from icir_control.share import share_directory
 
@@ -34,6 +36,7 @@ def recorded(tmp_path_factory):
     (folder / 'cut.mcap').write_bytes(content[: len(content) // 2])
     (folder / 'text.mcap').write_text('no recording at all')
     (folder / 'empty.mcap').touch()
+    (folder / 'begun.mcap').write_bytes(content[:8])
     for name, place in (('damaged', 1000), ('corrupt', content.index(ZSTD) + 20)):
         damaged = bytearray(content)
         damaged[place] ^= 0xFF
@@ -124,9 +127,84 @@ def test_two_recordings_stand_side_by_side(recorded, monkeypatch, tmp_path):
     assert len(cells_of(page, 'gravity', 'peak joint speed')) == 2
     # The torque of the first tick in `hold` moves the arm one period later.
     assert 'two runs of one schedule differ in effort at 0.101 s' in page
+    assert '; without a partner: 300 states of' in page
     same = (folder / 'run.mcap', '--against', folder / 'run.mcap')
     assert run(monkeypatch, 'report', *same, '--output', output) == 0
     assert f'identical to the last bit in all {len(rows)} common states' in output.read_text()
+
+
+def test_without_a_common_time_nothing_is_said_to_be_the_same(recorded):
+    folder, rows = recorded
+    one, other = Recording(folder / 'run.mcap'), Recording(folder / 'run.mcap')
+    late = other.states.time + 10.0
+    other.states = TimeSeries(late, other.states.columns)
+    words = f'{len(rows)} states of {one.path}'
+    expected = f'no state has a common time; without a partner: {words} and {words}'
+    assert compared(one, other) == expected
+
+
+def test_a_reset_begins_another_run(monkeypatch, tmp_path):
+    """Its first state has the stamp of the last one before it, and another token."""
+    file, output = tmp_path / 'run.mcap', tmp_path / 'run.html'
+    rows = write_run(file, (('home', 2000), (RESET, 0), ('hold', 100)))
+    recording = Recording(file)
+    assert len(recording.states) == len(rows)
+    (reset,) = recording.resets
+    assert reset == recording.states.time[2000]
+    np.testing.assert_array_equal(recording.states['position'][2000], rows[2000][0])
+    assert run(monkeypatch, 'report', file) == 0
+    page = output.read_text()
+    assert f'reset at {reset:.3f} s' in page
+    (error,) = cells_of(page, 'whole run', 'peak joint error')
+    assert float(error.split()[0]) < 1e-9
+    curves = [curve for curve in _figure([Tracking(recording)]).data if len(curve.x)]
+    assert len(curves) > 20
+    for curve in curves:  # none goes on over the reset
+        gap = np.flatnonzero(np.isnan(curve.y))
+        assert len(gap) == 1
+        assert curve.x[gap[0] - 1] < reset <= curve.x[gap[0] + 1]
+
+
+@pytest.mark.parametrize(
+    'options',
+    [
+        ('--csv', 'copy.mcap'),
+        ('--npz', './copy.mcap'),
+        ('--output', 'link.mcap'),
+        ('--against', 'run.mcap', '--csv', 'run.mcap'),
+        ('--csv', 'new.txt', '--npz', 'new.txt'),
+        ('--csv', 'copy.html'),
+    ],
+)
+def test_no_output_is_written_over_a_recording_or_another_output(
+    recorded, monkeypatch, tmp_path, capsys, options
+):
+    folder, _ = recorded
+    monkeypatch.chdir(tmp_path)
+    names = ('copy.mcap', 'run.mcap')
+    for name in names:
+        (tmp_path / name).write_bytes((folder / 'run.mcap').read_bytes())
+    (tmp_path / 'link.mcap').hardlink_to('copy.mcap')
+    before = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    assert run(monkeypatch, 'report', 'copy.mcap', *options) == 2
+    assert 'cannot be written, since it is' in capsys.readouterr().err
+    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+def test_what_was_there_stays_where_a_report_cannot_be_written(recorded, monkeypatch, tmp_path):
+    folder, _ = recorded
+    output = tmp_path / 'report.html'
+    output.write_text('the report of before')
+
+    def half(path, text, **_):
+        with path.open('w') as file:
+            file.write(text[:1000])
+        raise OSError(28, 'No space left on device')
+
+    monkeypatch.setattr('pathlib.Path.write_text', half)
+    assert run(monkeypatch, 'report', folder / 'run.mcap', '--output', output) == 2
+    assert output.read_text() == 'the report of before'
+    assert [*tmp_path.iterdir()] == [output]
 
 
 @pytest.mark.parametrize(
@@ -134,7 +212,8 @@ def test_two_recordings_stand_side_by_side(recorded, monkeypatch, tmp_path):
     [
         (('missing.mcap',), 'cannot be read: No such file'),
         (('text.mcap',), 'is no MCAP file'),
-        (('empty.mcap',), 'is no MCAP file'),
+        (('empty.mcap',), 'is empty'),
+        (('begun.mcap',), 'is cut off'),
         (('cut.mcap',), 'is cut off'),
         (('damaged.mcap',), 'is damaged'),
         (('corrupt.mcap',), 'is damaged'),

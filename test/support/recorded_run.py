@@ -30,6 +30,7 @@ from icir_control.share import share_directory
 from icir_control.spatial import SE3
 
 EVERY = 10  # steps between two poses
+RESET = 'reset'  # in the place of a mode: the arm is back where it began, under another token
 
 
 def pose_message(stamp, placement: SE3) -> PoseStamped:
@@ -56,7 +57,7 @@ def write_run(
 
     Args:
         path: The file.
-        modes: Each with a number of steps.
+        modes: Each with a number of steps; or `RESET`, with 0.
         robot: One that ships, by name, or any with its `urdf`.
         joint_offset: Of the first joint's recorded reference from what it was [rad].
         tool_offset: Of the tool's recorded reference in z from what it was [m].
@@ -76,17 +77,24 @@ def write_run(
         event.new_parameters.append(Parameter(name, value=value).to_parameter_msg())
     file.write_message(PARAMETERS, event)
     names = list(loop.model.joint_names)
-    rows = []
+    rows, run, offset_ns, state = [], 0, 0, JointState()
     for mode, steps in modes:
+        if mode == RESET:
+            # The last state of a run has the stamp of the first one of the next.
+            state.header.stamp = Time(nanoseconds=loop.world.time_ns + offset_ns).to_msg()
+            file.write_message(f'/{STATES}', state)
+            before_ns, loop, run = loop.world.time_ns + offset_ns, ClosedLoop(robot), run + 1
+            offset_ns = before_ns - loop.world.time_ns
+            continue
         loop.controller.select(mode)
         for step in range(steps):
-            stamp = Time(nanoseconds=loop.world.time_ns).to_msg()
+            stamp = Time(nanoseconds=loop.world.time_ns + offset_ns).to_msg()
             loop.step()
             row = loop.log
             position, velocity = row['position'][-1], row['velocity'][-1]
             rows.append(np.array([position, velocity]))
             state = JointState(name=names, position=position, velocity=velocity)
-            state.header.stamp = stamp
+            state.header.stamp, state.header.frame_id = stamp, f'run {run}'
             state.effort = row['torque'][-1]
             if states:
                 file.write_message(f'/{STATES}', state)
@@ -101,7 +109,7 @@ def write_run(
                 wanted = row['position_reference'][-1].copy()
                 wanted[0] += joint_offset
                 joints = JointState(name=names, position=wanted, velocity=velocity)
-                joints.header.stamp = stamp
+                joints.header = state.header
                 joints.effort = state.effort
                 file.write_message(f'/{JOINT_REFERENCE}', joints)
             loop.clear_log()

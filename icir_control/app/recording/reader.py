@@ -1,8 +1,10 @@
 """What a recording holds, as columns over simulation time."""
 
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from os import SEEK_END
 from pathlib import Path
 from struct import error as StructError
 from typing import Any, NamedTuple
@@ -10,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from geometry_msgs.msg import PoseStamped, WrenchStamped
 from mcap.exceptions import McapError
-from mcap.reader import make_reader
+from mcap.reader import FOOTER_SIZE, make_reader
 from rcl_interfaces.msg import ParameterEvent
 from rclpy.serialization import deserialize_message
 from std_msgs.msg import String
@@ -83,14 +85,15 @@ class Span:
 
 
 class Recording:
-    """A recording, read as a whole; of several runs in it the last one.
+    """A recording, read as a whole; where simulation time begins anew, from its last start on.
 
     Attributes:
         path: The file.
         messages: By topic, relative to the namespace of the nodes, in the order of arrival.
         joint_names: Of the states.
         states: A row for each stamp: `position`, `velocity`, `effort` (n, nv) [rad or m, per s,
-            N m or N].
+            N m or N]. A reset begins at the stamp at which the run before it ended; the row is of
+            the run that begins.
         arrivals: (n,) wall time at which each of them arrived [ns].
     """
 
@@ -105,6 +108,7 @@ class Recording:
         if STATES not in self.messages:
             raise RecordingError(path, f'has no {STATES}')
         self.joint_names = tuple(read_joint_state(self.messages[STATES][0].raw).name)
+        self._runs: dict[int, str] = {}
         self.states, self.arrivals = self._joint_rows(STATES)
 
     @property
@@ -112,14 +116,27 @@ class Recording:
         """Simulation time of the last state [s]."""
         return float(self.states.time[-1])
 
+    @property
+    def resets(self) -> list[float]:
+        """Simulation times from which on states have the token of another run [s]."""
+        return [stamp_ns * 1e-9 for stamp_ns in self._runs][1:]
+
     def joints(self, topic: str) -> TimeSeries:
-        """Return a topic of JointStates with the columns of `states`; without rows if empty."""
+        """Return a topic of JointStates with the columns of `states`; without rows if empty.
+
+        A row has the token of the run that has its stamp.
+        """
         return self._joint_rows(topic)[0]
 
     def poses(self, topic: str) -> TimeSeries:
-        """Return a topic of poses: `translation` (n, 3) [m] and `rotation` (n, 3, 3)."""
-        rows = {}
+        """Return a topic of poses: `translation` (n, 3) [m] and `rotation` (n, 3, 3).
+
+        One of the moment of a reset is left out: it has no token that tells of which run it is.
+        """
+        rows, resets = {}, [*self._runs][1:]
         for message in self._decoded(topic, PoseStamped):
+            if nanoseconds_of(message.header.stamp) in resets:
+                continue
             T, time = placement_of(message.pose), seconds_of(message.header.stamp)
             rows[time] = {'time': time, 'translation': T.translation, 'rotation': T.rotation}
         series = TimeSeries.from_rows([rows[time] for time in sorted(rows)])
@@ -217,27 +234,37 @@ class Recording:
         return [deserialize_message(message.raw, kind) for message in self.messages.get(topic, ())]
 
     def _joint_rows(self, topic: str) -> tuple[TimeSeries, Array]:
-        """Return the rows of JointStates by stamp, and when each arrived [ns]."""
-        decoder = JointStateDecoder(self.joint_names, FIELDS)
-        messages = self.messages.get(topic, ())
-        stamps: list[int] = []
-        values: list[Array] = []
-        arrivals: list[int] = []
-        for message in messages:
+        """Return the rows of JointStates by stamp, and when each arrived [ns].
+
+        The tokens of the states tell the runs; of another topic, a row that has the stamp of one
+        run and the token of another is left out.
+        """
+        decoder, is_states = JointStateDecoder(self.joint_names, FIELDS), topic == STATES
+        rows: dict[int, tuple[Array, int]] = {}
+        last_ns = -1
+        for message in self.messages.get(topic, ()):
             if not decoder.decode(message.raw):
                 continue
-            if stamps and decoder.stamp_ns < stamps[-1]:  # another run
-                stamps.clear()
-                values.clear()
-                arrivals.clear()
-            elif stamps and decoder.stamp_ns == stamps[-1]:  # time stands still
+            stamp_ns, token = decoder.stamp_ns, decoder.token
+            if stamp_ns < last_ns:  # time begins anew
+                rows.clear()
+                if is_states:
+                    self._runs.clear()
+            last_ns = stamp_ns
+            starts = [*self._runs]
+            run = starts[max(0, bisect_right(starts, stamp_ns) - 1)] if starts else -1
+            is_of_run = token == self._runs.get(run)
+            if is_states and not is_of_run:
+                self._runs[stamp_ns] = token
+            elif not is_of_run or stamp_ns in rows:  # or time stands still
                 continue
-            stamps.append(decoder.stamp_ns)
-            values.append(np.array([decoder.position, decoder.velocity, decoder.effort]))
-            arrivals.append(message.time_ns)
-        rows = np.reshape(values, (-1, len(FIELDS), len(self.joint_names))).swapaxes(0, 1)
-        time = np.array(stamps) * 1e-9
-        return TimeSeries(time, dict(zip(FIELDS, rows.copy(), strict=True))), np.array(arrivals)
+            values = np.array([decoder.position, decoder.velocity, decoder.effort])
+            rows[stamp_ns] = values, message.time_ns
+        shape = -1, len(FIELDS), len(self.joint_names)
+        values = np.reshape([row for row, _ in rows.values()], shape)
+        columns = dict(zip(FIELDS, values.swapaxes(0, 1).copy(), strict=True))
+        arrivals = np.array([arrival for _, arrival in rows.values()])
+        return TimeSeries(np.array([*rows]) * 1e-9, columns), arrivals
 
 
 def _messages_in(path: Path) -> Mapping[str, Sequence[Message]]:
@@ -249,10 +276,13 @@ def _messages_in(path: Path) -> Mapping[str, Sequence[Message]]:
     messages: dict[str, list[Message]] = {}
     try:
         with path.open('rb') as file:
-            if file.read(len(MAGIC)) != MAGIC:
+            if not (head := file.read(len(MAGIC))):
+                raise RecordingError(path, 'is empty')
+            if head != MAGIC:
                 raise RecordingError(path, 'is no MCAP file')
-            file.seek(-len(MAGIC), 2)
-            if file.read() != MAGIC:
+            is_whole = file.seek(0, SEEK_END) >= len(MAGIC) + FOOTER_SIZE + len(MAGIC)
+            file.seek(-len(MAGIC), SEEK_END)
+            if not is_whole or file.read() != MAGIC:
                 raise RecordingError(path, 'is cut off')
             file.seek(0)
             for _, channel, message in make_reader(file, validate_crcs=True).iter_messages():

@@ -38,7 +38,7 @@ from icir_control.app.recording.topics import (
 from icir_control.collision import load_collision_shapes
 from icir_control.control import Controller, ControllerConfig
 from icir_control.dynamics import load_urdf
-from icir_control.errors import ConfigurationError
+from icir_control.errors import ConfigurationError, InvalidValueError
 from icir_control.nodes.bridge.config import BridgeConfig
 from icir_control.nodes.controller.interface import DERIVED, INTERFACE
 from icir_control.nodes.controller.requests import waypoints_of
@@ -76,8 +76,11 @@ def publish(recording: Recording, rate: float) -> None:
         rate: Simulated seconds per second; 0 is as fast as possible.
 
     Raises:
+        InvalidValueError: The rate is no such number.
         ConfigurationError: A simulation publishes states on this graph.
     """
+    if not 0.0 <= rate < float('inf'):
+        raise InvalidValueError('rate', rate, 'a finite number, at least 0')
     stay_on_this_machine()
     with StopRequest() as stop, ros_node('replay') as node:
         stop.defer()
@@ -129,8 +132,9 @@ class Rerun:
         if recording.states.time[0] != 0.0:
             raise RecordingError(
                 recording.path,
-                f'begins at {recording.states.time[0]:.3f} s; only a run from its start on, as of'
-                ' `icir_control sim --record`, can be simulated again',
+                f'begins at {recording.states.time[0]:.3f} s, not at the start of the run, from'
+                ' which a simulation begins',
+                'a recording from the start on, as of `icir_control sim --record`',
             )
         for node in (BRIDGE, CONTROLLER):
             if node not in recording.given:
@@ -160,13 +164,25 @@ class Rerun:
         self._world = self._config.world(self._source, self._robot)
 
     def run(self) -> DifferentRunsError | None:
-        """Simulate all of the recording; return where it first differs, if it does."""
+        """Simulate all of the recording; return where it first differs, if it does.
+
+        Raises:
+            RecordingError: It is the same up to a reset, which a simulation does not know.
+        """
         delayed: set[int] = set()
         differences = []
         while True:
             difference, doubtful = self._run(delayed)
             if difference is None:
                 return None
+            resets = self._recording.resets
+            if resets and difference.time >= resets[0]:
+                raise RecordingError(
+                    self._recording.path,
+                    f'is identical to the last bit up to its reset at {resets[0]:.3f} s, which a'
+                    ' simulation does not know',
+                    'a recording without a reset',
+                )
             differences.append(difference)
             if doubtful is None:
                 return max(differences, key=lambda one: one.time)

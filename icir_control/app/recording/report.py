@@ -23,7 +23,7 @@ from icir_control.dynamics import Model, load_urdf
 from icir_control.errors import IcirError
 
 _POINTS = 4000  # of a curve, at most
-_LABELLED = 0.01  # of the run that a mode takes at least, so that its name has room
+_LABELLED = 0.008  # of the run that a mode takes at least for each letter of its name
 _SMALLEST = 1e-17  # lower edge of a logarithmic axis: what is exactly zero lies on it
 
 
@@ -151,10 +151,19 @@ def _film(recording: Recording) -> str:
 def compared(one: Recording, other: Recording) -> str:
     """Return whether two runs went the same way to the last bit, a sentence."""
     common = len(np.intersect1d(one.states.time, other.states.time))
-    difference = one.states.first_difference(other.states)
-    if difference is not None:
-        return str(difference)
-    return f'the trajectories are identical to the last bit in all {common} common states'
+    if not common:
+        said = 'no state has a common time'
+    else:
+        said = str(
+            one.states.first_difference(other.states)
+            or f'the trajectories are identical to the last bit in all {common} common states'
+        )
+    alone = ' and '.join(
+        f'{len(recording.states) - common} states of {recording.path}'
+        for recording in (one, other)
+        if len(recording.states) > common
+    )
+    return f'{said}; without a partner: {alone}' if alone else said
 
 
 def write_npz(recording: Recording, path: Path) -> None:
@@ -185,9 +194,10 @@ def write_csv(recording: Recording, path: Path) -> None:
 def _headline(recording: Recording) -> str:
     states = recording.states
     start, end = states.time[[0, -1]]
+    resets = ''.join(f'; reset at {time:.3f} s' for time in recording.resets)
     return (
         f'{recording.path}: {len(states)} states of {len(recording.joint_names)} joints,'
-        f' {start:.3f} to {end:.3f} s of simulation'
+        f' {start:.3f} to {end:.3f} s of simulation{resets}'
     )
 
 
@@ -255,7 +265,7 @@ def _figure(trackings: Sequence[Tracking]) -> go.Figure:
     for number, tracking in enumerate(trackings):
         _draw(figure, tracking, 'dot' if number else 'solid', f' ({number + 1})' * bool(number))
     times = trackings[0].recording.states.time
-    shortest = _LABELLED * float(times[-1] - times[0])
+    letter = _LABELLED * float(times[-1] - times[0])
     for i, span in enumerate(trackings[0].recording.modes):
         figure.add_vrect(
             span.start,
@@ -263,7 +273,7 @@ def _figure(trackings: Sequence[Tracking]) -> go.Figure:
             fillcolor='#000000',
             opacity=0.05 * (i % 2),
             line_width=0,
-            annotation_text=span.name if span.end - span.start > shortest else '',
+            annotation_text=span.name if span.end - span.start > len(span.name) * letter else '',
             annotation_position='top left',
             row=1,
             col=1,
@@ -279,6 +289,11 @@ def _figure(trackings: Sequence[Tracking]) -> go.Figure:
             annotation_position='bottom left',
             row=1,
             col=1,
+        )
+    for reset in trackings[0].recording.resets:
+        figure.add_vline(reset, line={'color': '#555555', 'width': 1, 'dash': 'dash'})
+        figure.add_annotation(
+            x=reset, xref='x', y=1.0, yref='paper', text='reset', showarrow=False, yanchor='bottom'
         )
     figure.update_layout(
         height=1500, template='plotly_white', hovermode='x', margin={'t': 30, 'r': 20}
@@ -311,10 +326,14 @@ def _draw(figure: go.Figure, tracking: Tracking, dash: str, suffix: str) -> None
     def add(
         row: int, series: TimeSeries, values: Array, name: str, colour: str, **line: Any
     ) -> None:
-        time, values = _thinned(series.time, values)
+        gaps = [series.row_at(reset) for reset in recording.resets]
+        pieces = zip(np.split(series.time, gaps), np.split(values, gaps), strict=True)
+        # Between two pieces a point that is none, so that no line joins them.
+        points = [np.append(_thinned(*piece), [[np.nan]] * 2, axis=1) for piece in pieces]
+        time, shown = np.concatenate(points, axis=1)[:, :-1]
         figure.add_scatter(
             x=time,
-            y=values,
+            y=shown,
             name=name + suffix,
             legendgroup=name + suffix,
             showlegend=row in (1, 3),
