@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from icir_control.app.environment import require, writing
+from icir_control.app.environment import replacing, require, writing
 from icir_control.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -46,6 +46,8 @@ def study_file(
     if record is not None and only is None:
         raise ConfigurationError(f'--record {record} is of one run: give its number by --only')
     if only is not None:
+        if record is not None and record.exists():
+            raise ConfigurationError(f'{record} exists; expected the name of a new recording')
         samples = study.samples()
         if only >= len(samples):
             raise ConfigurationError(f'there is no run {only}; expected 0 to {len(samples) - 1}')
@@ -61,8 +63,8 @@ def study_file(
         rows = run_study(study, table, tell, workers=workers, scheduler=scheduler)
     show(study, rows, file, console)
     page = table.with_suffix('.html')
-    with writing(page):
-        write_page(study, rows, file, page)
+    with replacing(page) as part:
+        write_page(study, rows, file, part)
     console.print(f'written: {table}, {page}', markup=False, soft_wrap=True)
 
 
@@ -96,8 +98,8 @@ def tune_file(file: Path, output: Path | None, workers: int | None, scheduler: s
     with cluster(workers, scheduler) as client:
         with progress(console, file.stem, 'trials') as tell:
             chosen = tune.search(tuning, client, parameters.with_suffix('.db'), tell)
-        with writing(parameters):
-            tune.write_parameters(tuning, chosen, parameters)
+        with replacing(parameters) as part:
+            tune.write_parameters(tuning, chosen, part)
         plants = {'tuned on': tuning.study.samples(), 'unseen': tune.unseen(tuning)}
         rows = {
             words: tuple(tune.run_on(tuning, client, some, one) for one in ({}, chosen))

@@ -1,6 +1,7 @@
 """What a study has shown: quantiles, the worst runs, and a page with pictures."""
 
 import html
+import shlex
 from collections.abc import Mapping, Sequence
 from io import BytesIO
 from pathlib import Path
@@ -106,7 +107,7 @@ def worst(study: Study, rows: Rows, file: Path) -> list[tuple[str, str]]:
         sample = ', '.join(f'{name} {by_run[run][name]:.4g}' for name in study.vary)
         recording = f'run_{run}.mcap'
         command = (
-            f'icir_control study {file} --only {run} --record {recording}'
+            f'icir_control study {shlex.quote(str(file))} --only {run} --record {recording}'
             f' && icir_control report {recording} && icir_control film {recording}'
         )
         found.append((f'run {run} ({sample}): {", ".join(words)}', command))
