@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -11,15 +12,13 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 import pytest
-from pyarrow import parquet
 
 from icir_control import Robot
+from icir_control.app.study import study_file
 from icir_control.app.study.engine import (
     LARGEST_TASK,
     ClusterError,
-    StudyTable,
     run_all,
     run_study,
 )
@@ -103,6 +102,8 @@ def test_samples_are_as_asked_and_the_same_each_time(tmp_path):
             "'math:nothing' cannot be loaded: .*function",
         ),
         ('number: 5', 'metrics: {joint_error: "math:pi"}', 'a name that no column has'),
+        ('payload_mass: {uniform: [0.0, 2.0]', 'delay_steps: {uniform: [0, 2.5]', 'integers'),
+        ('payload_mass: {uniform: [0.0, 2.0]', 'delay_steps: {grid: [0.5]', 'integers'),
     ],
 )
 def test_what_is_no_study_is_refused(tmp_path, old, new, words):
@@ -157,6 +158,20 @@ def test_start_targets_and_metrics_of_ones_own(tmp_path):
     assert shown['height [-]'] == [f'{row["height"]:.3g}'] * 5
 
 
+def test_integers_are_drawn_evenly(tmp_path):
+    text = TEXT.replace('plant.payload_mass: {uniform: [0.0, 2.0]}', 'VARIED')
+    text = text.replace('number: 5', 'number: 512')
+    uniform = study_of(tmp_path, text.replace('VARIED', 'plant.delay_steps: {uniform: [0, 3]}'))
+    drawn = [sample['plant.delay_steps'] for sample in uniform.samples()]
+    values, counts = np.unique(drawn, return_counts=True)
+    assert [*values] == [0, 1, 2, 3]
+    assert [*counts] == [256] * 4
+    normal = study_of(tmp_path, text.replace('VARIED', 'plant.delay_steps: {normal: [9, 1.5]}'))
+    drawn = np.array([sample['plant.delay_steps'] for sample in normal.samples()])
+    assert (drawn % 1 == 0.0).all()
+    assert drawn.std() == pytest.approx(np.hypot(1.5, 1 / 12**0.5), rel=0.02)
+
+
 def collect(study, table, **options):
     """Run a study, and return its rows and the bytes of its table."""
     shown = []
@@ -202,59 +217,6 @@ def test_the_table_does_not_depend_on_the_workers(tmp_path, start_cluster):
     assert arrived(rows) == list(range(10))
     address = start_cluster().address
     assert collect(study, tmp_path / 'two.parquet', scheduler=address) == (rows, one)
-
-
-def row_of(run, sample):
-    metrics = dict.fromkeys(METRICS, np.nan)
-    return {'run': run, **sample, 'outcome': 'arrived', 'time': 0.1, **metrics}
-
-
-def test_a_table_outlives_the_process_that_writes_it(tmp_path):
-    study, path = study_of(tmp_path), tmp_path / 'table.parquet'
-    rows = [row_of(run, sample) for run, sample in enumerate(study.samples())]
-    with StudyTable(path, study) as table:
-        table.append(rows[1])
-        table.append(rows[0])
-    journal = tmp_path / 'table.jsonl'
-    assert not journal.exists()
-    with suppress(ZeroDivisionError), StudyTable(path, study) as table:
-        table.append(rows[3])
-        killed = journal.read_text() + '{"run": 7, "outc'  # a row that was being written
-        _ = 1 / 0
-    journal.write_text(killed)
-    assert [*StudyTable(path, study).rows] == [0, 1, 3]
-    assert not journal.exists()
-    expected = repr([rows[run] for run in (0, 1, 3)])  # of NaN, too
-    assert repr(pd.read_parquet(path).to_dict('records')) == expected
-    path.unlink()
-    journal.write_text(killed)  # killed before there was a Parquet file
-    assert [*StudyTable(path, study).rows] == [3]
-    journal.write_text(killed[:10])  # killed at once
-    assert [*StudyTable(path, study).rows] == [3]
-    assert not journal.exists()
-
-
-def test_a_table_is_of_one_study(tmp_path):
-    study, path = study_of(tmp_path), tmp_path / 'table.parquet'
-    with StudyTable(path, study) as table:
-        table.append(row_of(2, study.samples()[2]))
-    for old, new in (('- hold', '- home'), ('2.0]', '3.0]'), ('number: 5', 'seed: 1')):
-        with pytest.raises(ConfigurationError, match='table.parquet is of another study; name'):
-            StudyTable(path, study_of(tmp_path, TEXT.replace(old, new)))
-    written = path.read_bytes()
-    other = pd.read_parquet(path).rename(columns={'position_error': 'tool_error'})
-    metadata = parquet.read_table(path).schema.metadata
-    parquet.write_table(pa.Table.from_pandas(other).replace_schema_metadata(metadata), path)
-    with pytest.raises(ConfigurationError, match='table.parquet is of another study; name'):
-        StudyTable(path, study)  # another version had other metrics
-    path.write_bytes(written)
-    # One with more runs goes on, as long as those that there are stay.
-    assert [*StudyTable(path, study_of(tmp_path, TEXT.replace('number: 5', 'number: 6'))).rows]
-    path.write_text('run,outcome')
-    with pytest.raises(ConfigurationError, match='cannot be read as a Parquet file'):
-        StudyTable(path, study)
-    with pytest.raises(ConfigurationError, match='cannot be written to'):
-        StudyTable(tmp_path / 'nowhere' / 'table.parquet', study).__enter__()
 
 
 @pytest.mark.long
@@ -452,6 +414,8 @@ def test_the_page_tells_the_worst_runs_and_how_to_see_them(tmp_path):
     assert [words.split()[1] for words, _ in cases] == [str(worst_run['run']), '7']
     assert cases[0][1].startswith(f'icir_control study {file} --only {worst_run["run"]} --record ')
     assert all(f'icir_control {verb} run_7.mcap' in cases[1][1] for verb in ('report', 'film'))
+    odd = worst(study, rows, tmp_path / "the load's.yaml")[0][1]
+    assert shlex.split(odd)[2] == str(tmp_path / "the load's.yaml")
     write_page(study, rows, file, page)
     text = page.read_text()
     assert text.count('src="data:image/png;base64,') == 3
@@ -489,6 +453,15 @@ def test_a_recording_is_of_one_run(tmp_path):
     assert done.returncode == 2
     assert '--record' in done.stderr
     assert '--only' in done.stderr
+
+
+def test_a_recording_that_is_there_is_said_before_the_run(tmp_path, monkeypatch):
+    monkeypatch.setattr('icir_control.app.study.run.run_one', lambda *_: pytest.fail('it runs'))
+    file, record = tmp_path / 'study.yaml', tmp_path / 'x.mcap'
+    file.write_text(TEXT)
+    record.touch()
+    with pytest.raises(ConfigurationError, match='x.mcap exists; expected the name of a new'):
+        study_file(file, None, None, '', 1, record)
 
 
 @pytest.mark.slow

@@ -6,30 +6,32 @@ same to the last bit whatever the workers were.
 The table is a Parquet file, which cannot be appended to. So each row is first a line of a journal,
 written as soon as the run has ended. When the study ends or is interrupted, all rows go to the
 Parquet file, which replaces the one before as a whole, and the journal is deleted. A process that
-is killed leaves the journal, from which the next one goes on.
+is killed leaves the journal, from which the next one goes on. Whoever reads or writes a journal
+locks it, so that two processes never run one study into the same table.
 """
 
+import fcntl
 import json
 import logging
 import os
 import signal
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from queue import SimpleQueue
-from typing import Any, Self
+from typing import Any, Self, TextIO
 from uuid import uuid4
 
 import pyarrow as pa
 from distributed import WorkerPlugin
 from pyarrow import parquet
 
-from icir_control.app.environment import writing
+from icir_control.app.environment import replacing, writing
 from icir_control.app.study.plan import Sample, Study
-from icir_control.app.study.run import Row, run_one
+from icir_control.app.study.run import FAILED_METRIC, Row, run_one
 from icir_control.errors import ConfigurationError, IcirError
 
 _STUDY = b'icir_control.study'
@@ -64,19 +66,37 @@ def run_study(
         scheduler: Address of a cluster to use instead, such as `tcp://host:8786`.
 
     Raises:
-        ConfigurationError: The table is of another study, or there is no such scheduler.
+        ConfigurationError: The table is of another study, or another process writes it; a metric
+            fails in the first run; or there is no such scheduler.
         ClusterError: Runs are missing; the table keeps the others.
     """
     samples, table = study.samples(), StudyTable(path, study)
     missing = [index for index in range(len(samples)) if index not in table.rows]
     show(len(table.rows), len(samples))
     if missing:
+        check_metrics(study, missing[0], samples[missing[0]])
         more = {'seed': study.seed, 'version': version('icir_control')}
         with table, cluster(workers, scheduler) as client:
             for row in run_all(client, study, missing, [samples[index] for index in missing]):
                 table.append(row | more)
                 show(len(table.rows), len(samples))
     return [table.rows[index] for index in range(len(samples))]
+
+
+def check_metrics(study: Study, index: int, sample: Sample) -> None:
+    """Refuse metrics of one's own that fail, before there are many runs without them.
+
+    Args:
+        study: The study.
+        index: Of a run in which they are tried.
+        sample: Of that run.
+
+    Raises:
+        ConfigurationError: One fails.
+    """
+    outcome = run_one(study, index, sample)['outcome'] if study.metrics else ''
+    if FAILED_METRIC in outcome:
+        raise ConfigurationError(f'run {index}: {outcome}; expected a number for every log')
 
 
 def run_all(
@@ -206,31 +226,63 @@ class StudyTable:
             ConfigurationError: It is of another study, or cannot be read or written.
         """
         self._path, self._journal_path = path, path.with_suffix('.jsonl')
-        self._study = json.dumps(asdict(study) | {'number': None})
+        asked = {name: value for name, value in asdict(study).items() if name != 'folder'}
+        self._study, self._units = json.dumps(asked | {'number': None}), study.units
+        self._samples = study.samples()
         self.rows: dict[int, Row] = {}
-        samples = study.samples()
-        for file, read in ((path, _read_parquet), (self._journal_path, _read_journal)):
+        if not self._journal_path.exists():
+            self._read()
+            return
+        with writing(self._path), self._locked_journal():
+            self._read()
+            self._save()
+
+    def _read(self) -> None:
+        for file, read in ((self._path, _read_parquet), (self._journal_path, self._read_journal)):
             if not file.exists():
                 continue
             of_study, rows = read(file)
-            self.rows |= {row['run']: row for row in rows}
+            if of_study == self._study:
+                self.rows |= {row['run']: row for row in rows}
             fits = all(
-                run < len(samples)
-                and samples[run].items() <= row.items()
-                and study.units.keys() <= row.keys()
+                run < len(self._samples)
+                and self._samples[run].items() <= row.items()
+                and self._units.keys() <= row.keys()
                 for run, row in self.rows.items()
             )
-            if of_study not in (self._study, None) or not fits:
+            if of_study != self._study or not fits:
                 raise ConfigurationError(
                     f'{file} is of another study; name another file by --output, or delete it'
                 )
-        if self._journal_path.exists():
-            self._save()
+
+    def _locked_journal(self) -> TextIO:
+        """Open the journal, and lock it until it is closed.
+
+        Raises:
+            ConfigurationError: Another process has locked it.
+        """
+        while True:
+            journal = self._journal_path.open('a')
+            try:
+                fcntl.flock(journal, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                journal.close()
+                raise ConfigurationError(
+                    f'another process runs the study of {self._path}; expected its end, or another'
+                    ' file by --output'
+                ) from error
+            # Whoever had locked it may have deleted it meanwhile.
+            with suppress(FileNotFoundError):
+                if os.path.samestat(os.fstat(journal.fileno()), self._journal_path.stat()):
+                    return journal
+            journal.close()
 
     def __enter__(self) -> Self:
         """Begin a journal."""
         with writing(self._path):
-            self._journal = self._journal_path.open('w')
+            self._journal = self._locked_journal()
+            self._read()  # another process may have run some meanwhile
+            self._journal.truncate(0)
             self._write(self._study)
         return self
 
@@ -246,22 +298,32 @@ class StudyTable:
 
     def __exit__(self, *_: object) -> None:
         """Write the Parquet file, whatever has ended the context."""
-        self._journal.close()
-        self._save()
+        with self._journal:
+            self._save()
 
     def _write(self, line: str) -> None:
         self._journal.write(f'{line}\n')
         self._journal.flush()
 
     def _save(self) -> None:
+        if self.rows:
+            table = pa.Table.from_pylist([self.rows[run] for run in sorted(self.rows)])
+            table = table.replace_schema_metadata({_STUDY: self._study.encode()})
+            with replacing(self._path) as part:
+                parquet.write_table(table, part)
         with writing(self._path):
-            if self.rows:
-                table = pa.Table.from_pylist([self.rows[run] for run in sorted(self.rows)])
-                complete = self._path.with_suffix('.part')
-                metadata = {_STUDY: self._study.encode()}
-                parquet.write_table(table.replace_schema_metadata(metadata), complete)
-                os.replace(complete, self._path)
-            self._journal_path.unlink()
+            self._journal_path.unlink(missing_ok=True)
+
+    def _read_journal(self, path: Path) -> tuple[str, Iterable[Row]]:
+        """Return which study a journal is of, and its rows, of which the last ends."""
+        try:
+            of_study, *lines = path.read_text().split('\n')
+            if not lines and self._study.startswith(of_study):  # killed while it was begun
+                of_study = self._study
+            rows = [json.loads(line) for line in lines[:-1]] if of_study == self._study else ()
+        except (OSError, ValueError) as error:
+            raise ConfigurationError(f'{path} cannot be read as a journal: {error}') from error
+        return of_study, rows
 
 
 def _read_parquet(path: Path) -> tuple[str, Iterable[Row]]:
@@ -271,9 +333,3 @@ def _read_parquet(path: Path) -> tuple[str, Iterable[Row]]:
     except (OSError, pa.ArrowException) as error:
         raise ConfigurationError(f'{path} cannot be read as a Parquet file: {error}') from error
     return (table.schema.metadata or {}).get(_STUDY, b'').decode(), table.to_pylist()
-
-
-def _read_journal(path: Path) -> tuple[str | None, Iterable[Row]]:
-    """Return which study a journal is of, if it says so, and its rows, of which the last ends."""
-    *lines, _ = path.read_text().split('\n')
-    return lines[0] if lines else None, map(json.loads, lines[1:])

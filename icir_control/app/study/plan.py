@@ -1,5 +1,6 @@
 """What a study varies and runs: a YAML file, checked as a whole, and the samples it asks for."""
 
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -62,6 +63,7 @@ class Study:
             `move_to` and `move_by`): `grid` with values, `uniform` with two ends, or `normal`
             with mean and standard deviation.
         metrics: Beside those that every study has, by name: `module:function` of the log.
+        folder: Where Python finds these modules, too; no part of what is asked.
     """
 
     run: tuple[Any, ...]
@@ -77,6 +79,7 @@ class Study:
     )
     seed: int = parameter(0, '', 'of the samples', lower=0)
     metrics: Mapping[str, str] = field(default_factory=dict)
+    folder: str = field(default='', repr=False, compare=False)
 
     @property
     def units(self) -> dict[str, str]:
@@ -90,11 +93,15 @@ class Study:
         Raises:
             ConfigurationError: Says what is wrong, and what would be valid.
         """
-        return cls.of(read_file(path))
+        return cls.of(read_file(path), path.absolute().parent)
 
     @classmethod
-    def of(cls, given: Mapping[str, Any]) -> Self:
+    def of(cls, given: Mapping[str, Any], folder: Path) -> Self:
         """Check what a file says.
+
+        Args:
+            given: Its content.
+            folder: Where the file is.
 
         Raises:
             ConfigurationError: Says what is wrong, and what would be valid.
@@ -103,7 +110,8 @@ class Study:
         run, metrics = given.get('run') or [], given.get('metrics') or {}
         if not isinstance(run, list):
             raise invalid('run', run, 'a list of modes and pushes')
-        study = cls(tuple(run), subgroup(given, 'vary'), metrics=metrics, **parameters)
+        vary = subgroup(given, 'vary')
+        study = cls(tuple(run), vary, metrics=metrics, folder=str(folder), **parameters)
         study.check()
         return study
 
@@ -128,7 +136,7 @@ class Study:
         for name, function in self.metrics.items():
             if not str(name).isidentifier() or name in (*METRICS, 'run', 'outcome', 'time'):
                 raise invalid(f'metrics.{name}', function, 'a name that no column has')
-            metric_of(function)
+            metric_of(function, self.folder)
         joints = config.arm.model.joint_names
         valid = [
             *variable(self.robot),
@@ -147,6 +155,8 @@ class Study:
                 raise invalid(f'vary.{name}.{way}', numbers, f'{count or 1} finite numbers')
             if way == 'normal' and numbers[1] <= 0.0:
                 raise invalid(f'vary.{name}.normal', numbers, 'a mean and a positive deviation')
+            if way != 'normal' and self._is_integer(name) and any(x % 1 for x in numbers):
+                raise invalid(f'vary.{name}.{way}', numbers, 'integers')
 
     def samples(self) -> list[Sample]:
         """Return what varies, for each run: the same list for the same file."""
@@ -167,10 +177,15 @@ class Study:
             values = {}
             for name, share in zip(others, row, strict=True):
                 ((way, (first, second)),) = self.vary[name].items()
-                if way == 'uniform':
-                    values[name] = first + share * (second - first)
+                if way == 'uniform' and self._is_integer(name):
+                    low, high = sorted((first, second))
+                    value = low + np.floor(share * (high - low + 1.0))
+                elif way == 'uniform':
+                    value = first + share * (second - first)
                 else:
-                    values[name] = float(norm.ppf(np.clip(share, 1e-12, 1 - 1e-12), first, second))
+                    value = norm.ppf(np.clip(share, 1e-12, 1 - 1e-12), first, second)
+                    value = np.round(value) if self._is_integer(name) else value
+                values[name] = value
             drawn.append(values)
         places = [dict(zip(grids, place, strict=True)) for place in product(*grids.values())]
         return [
@@ -178,6 +193,10 @@ class Study:
             for place in places
             for values in drawn
         ]
+
+    def _is_integer(self, name: str) -> bool:
+        known = variable(self.robot)
+        return name in known and known[name].kind == 'int'
 
 
 def read_file(path: Path) -> dict[str, Any]:
@@ -207,16 +226,23 @@ def config_of(robot: str) -> ControllerConfig:
 
 
 @cache
-def metric_of(function: str) -> Callable[[Log], float]:
+def metric_of(function: str, folder: str) -> Callable[[Log], float]:
     """Return the function of a log that is named as `module:function`.
+
+    Args:
+        function: The name.
+        folder: Where the module may be, beside where Python finds others. It comes last: a file
+            in it hides no library.
 
     Raises:
         ConfigurationError: There is none.
     """
     module, _, name = str(function).partition(':')
+    if folder and folder not in sys.path:
+        sys.path.append(folder)
     try:
         found: Callable[[Log], float] = getattr(import_module(module), name)
-    except (ImportError, AttributeError, ValueError) as error:
+    except Exception as error:  # what an import runs may raise anything
         raise ConfigurationError(
             f'metric {function!r} cannot be loaded: {error}; expected module:function of the log'
         ) from error

@@ -28,7 +28,7 @@ from icir_control.simulation import Plant
 # A row says how its run ended; the workers' warnings would run through the progress bar.
 logging.getLogger('icir_control').addHandler(logging.NullHandler())
 
-ARRIVED = 'arrived'
+ARRIVED, FAILED_METRIC = 'arrived', 'failed metric'
 Row = dict[str, Any]
 
 
@@ -42,7 +42,8 @@ def run_one(study: Study, index: int, sample: Sample, record: Path | None = None
         record: MCAP file for its log; None for none.
 
     Returns:
-        The row: index, sample, `outcome` (a run that breaks off says why), time [s], metrics.
+        The row: index, sample, `outcome` (a run that breaks off says why, and so does one with a
+        metric of one's own that fails, which is NaN), time [s], metrics.
     """
     outcome, robot = ARRIVED, None
     try:
@@ -70,6 +71,9 @@ def run_one(study: Study, index: int, sample: Sample, record: Path | None = None
     tool = np.abs(log.tool_error.reshape(-1, 2, 3))
     if record is not None:
         log.save(record)
+    own, problems = _own_metrics(study, log)
+    if problems:
+        row['outcome'] = '; '.join([*([] if outcome == ARRIVED else [outcome]), *problems])
     return row | {
         'time': robot.time,
         'joint_error': float(np.abs(log.q_reference - log.q).max()),
@@ -77,8 +81,20 @@ def run_one(study: Study, index: int, sample: Sample, record: Path | None = None
         'position_error': float(np.linalg.norm(tool[:, 0], axis=1).max()),
         'rotation_error': float(np.linalg.norm(tool[:, 1], axis=1).max()),
         'torque_fraction': float((np.abs(log.torque) / robot.model.effort_limit).max()),
-        **{name: float(metric_of(one)(log)) for name, one in study.metrics.items()},
+        **own,
     }
+
+
+def _own_metrics(study: Study, log: Log) -> tuple[dict[str, float], list[str]]:
+    """Return the metrics of one's own, NaN where one fails, and what is wrong with these."""
+    values, problems = dict.fromkeys(study.metrics, np.nan), []
+    for name, function in study.metrics.items():
+        metric = metric_of(function, study.folder)
+        try:
+            values[name] = float(metric(log))
+        except Exception as error:  # whatever a function of the user raises
+            problems.append(f'{FAILED_METRIC} {name}: {type(error).__name__}: {error}')
+    return values, problems
 
 
 def _take(robot: Robot, step: Any, shift: Array) -> None:

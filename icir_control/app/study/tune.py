@@ -17,7 +17,7 @@ import yaml
 
 from icir_control.app.processes import CONTROLLER
 from icir_control.app.robot import RobotFiles
-from icir_control.app.study.engine import run_all
+from icir_control.app.study.engine import check_metrics, run_all
 from icir_control.app.study.plan import (
     PLANT,
     Sample,
@@ -69,7 +69,8 @@ class Tuning:
         content = read_file(path)
         of_study = [one.name for one in fields(Study)]
         parameters = checked(cls, content, 0, also=('tune', 'limits', *of_study))
-        study = Study.of({name: content[name] for name in of_study if name in content})
+        of_file = {name: content[name] for name in of_study if name in content}
+        study = Study.of(of_file, path.absolute().parent)
         tune, limits = (subgroup(content, name) for name in ('tune', 'limits'))
         tuning = cls(study, tune, limits=limits, **parameters)
         tuning.check()
@@ -148,10 +149,14 @@ def search(
     trials, plants = _trials(tuning, database), tuning.study.samples()
     done = _finished(trials)
     show(done, tuning.trials)
+    known = variable(tuning.study.robot)
+    check_metrics(tuning.study, 0, plants[0])
     for count in range(done, tuning.trials):
         trial = trials.ask()
-        chosen = {
-            name: trial.suggest_float(name, low, high, log=low > 0.0)
+        chosen: Sample = {
+            name: trial.suggest_int(name, round(low), round(high), log=low > 0.0)
+            if known[name].kind == 'int'
+            else trial.suggest_float(name, low, high, log=low > 0.0)
             for name, (low, high) in tuning.tune.items()
         }
         worst, excess = tuning.cost(run_on(tuning, client, plants, chosen))
