@@ -214,8 +214,9 @@ def test_what_is_no_run_from_its_start_on_is_refused(tmp_path):
 @pytest.mark.slow
 def test_a_reset_ends_what_can_be_simulated_again(ros_graph, tmp_path):
     path = tmp_path / 'run.mcap'
-    command = ('sim', '--viewer', 'none', '--real-time-factor', '0', '--record', str(path))
+    command = ('sim', '--viewer', 'none', '--real-time-factor', '1', '--record', str(path))
     sim = ros_graph.run([*ICIR_CONTROL, *command], terminal=True)
+    sim.wait_for('q +quit')
     sim.wait_for('in mode gravity')
     observer = ros_graph.observer()
     newest = Newest(observer, JointState, 'joint_states')
