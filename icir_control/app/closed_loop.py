@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from icir_control.app.measurement import Array, TimeSeries
-from icir_control.app.processes import BRIDGE, CONTROLLER
 from icir_control.app.robot import DEFAULT_ROBOT, RobotFiles
 from icir_control.control import Controller, ControllerConfig, replaced
 from icir_control.control.log import TickLog
 from icir_control.nodes.bridge.config import BridgeConfig
 from icir_control.nodes.robot import LoadedRobot, with_targets
 from icir_control.parameter import flatten
+from icir_control.share import BRIDGE, CONTROLLER
 from icir_control.simulation import Plant
 from icir_control.spatial import SE3, log3
 

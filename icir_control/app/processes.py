@@ -5,7 +5,6 @@ from typing import Final
 
 from icir_control.app.robot import RobotFiles
 
-BRIDGE, CONTROLLER = 'mujoco_bridge', 'controller'
 START_TIMEOUT: Final = 900.0
 """[s] of wall time until the first states: bridge and controller may have to compile."""
 

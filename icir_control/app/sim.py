@@ -12,12 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from icir_control.app.environment import require
-from icir_control.app.processes import BRIDGE, CONTROLLER, ros_arguments
+from icir_control.app.processes import ros_arguments
 from icir_control.app.robot import RobotFiles
 from icir_control.nodes.process.children import ChildEndedError, Children, OutputHandler
 from icir_control.nodes.process.discovery import stay_on_this_machine
 from icir_control.nodes.process.recorder import RecorderProcess, RecorderState
 from icir_control.nodes.process.stop_request import StopRequest
+from icir_control.share import BRIDGE, CONTROLLER
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -3,12 +3,13 @@
 import os
 from collections.abc import Mapping
 
-from icir_control.app.processes import BRIDGE, CONTROLLER, START_TIMEOUT, ros_arguments
+from icir_control.app.processes import START_TIMEOUT, ros_arguments
 from icir_control.app.robot import RobotFiles
 from icir_control.errors import ConfigurationError
 from icir_control.nodes.process.children import ChildEndedError, Children
 from icir_control.nodes.process.discovery import free_domain, stay_on_this_machine
 from icir_control.robot.over_ros import OverRos
+from icir_control.share import BRIDGE, CONTROLLER
 
 
 def launched(robot: RobotFiles, parameters: Mapping[str, object]) -> OverRos:

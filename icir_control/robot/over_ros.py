@@ -21,7 +21,6 @@ from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from icir_control.app.measurement import Array, TimeSeries
-from icir_control.app.processes import BRIDGE, CONTROLLER
 from icir_control.control import Arm, Law, Waypoints
 from icir_control.errors import ConfigurationError, RefusedError
 from icir_control.nodes.process.children import Children
@@ -41,6 +40,7 @@ from icir_control.nodes.transport.outcome import POSE, TRAJECTORY, Outcome, Requ
 from icir_control.nodes.transport.qos import LATCHED
 from icir_control.robot.log import Log
 from icir_control.robot.session import LOOK, MotionError
+from icir_control.share import BRIDGE, CONTROLLER
 from icir_control.simulation import World
 from icir_control.spatial import SE3
 

@@ -14,7 +14,6 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
 from icir_control.app.measurement import Array, TimeSeries
-from icir_control.app.processes import CONTROLLER
 from icir_control.app.recording.topics import (
     COMMANDS,
     CURRENT_POSE,
@@ -31,6 +30,7 @@ from icir_control.app.recording.writer import RecordingFile
 from icir_control.control import Arm
 from icir_control.nodes.robot import LoadedRobot
 from icir_control.nodes.transport.conversions import pose_of
+from icir_control.share import CONTROLLER
 from icir_control.spatial import SE3
 
 _POSE_PERIOD = 0.01  # s, as the controller publishes them

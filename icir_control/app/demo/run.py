@@ -20,7 +20,7 @@ from std_srvs.srv import SetBool
 from icir_control.app.demo.plan import Plan, Push
 from icir_control.app.environment import writing
 from icir_control.app.measurement import TimeSeries
-from icir_control.app.processes import BRIDGE, CONTROLLER, START_TIMEOUT, ros_arguments
+from icir_control.app.processes import START_TIMEOUT, ros_arguments
 from icir_control.app.recording.reader import Recording
 from icir_control.app.recording.recorder import Recorder
 from icir_control.app.recording.topics import REFERENCE_POSE
@@ -32,6 +32,7 @@ from icir_control.nodes.process.run import ros_node
 from icir_control.nodes.process.stop_request import StopRequest
 from icir_control.nodes.transport.client import NodeClient, until_answered
 from icir_control.nodes.transport.conversions import stamp_of, wrench_of
+from icir_control.share import BRIDGE, CONTROLLER
 
 _PROGRESS_TIMEOUT = 150.0  # s of wall time without a new state
 _MOST_RUNS = 4

@@ -19,7 +19,6 @@ from std_msgs.msg import String
 from zstandard import ZstdError
 
 from icir_control.app.measurement import Array, TimeSeries
-from icir_control.app.processes import CONTROLLER
 from icir_control.app.recording.mcap_writer import MAGIC
 from icir_control.app.recording.topics import (
     APPLIED_WRENCH,
@@ -47,6 +46,7 @@ from icir_control.nodes.transport.messages import (
     JointStateDecoder,
     read_joint_state,
 )
+from icir_control.share import CONTROLLER
 
 _EXPECTED = 'a file of `icir_control record`'
 

@@ -24,7 +24,6 @@ from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from std_msgs.msg import String, UInt8MultiArray
 
-from icir_control.app.processes import BRIDGE, CONTROLLER
 from icir_control.app.recording.inputs import Input, Topic
 from icir_control.app.recording.mcap_writer import ChannelMessage
 from icir_control.app.recording.topics import (
@@ -45,7 +44,7 @@ from icir_control.nodes.process.stop_request import StopRequest
 from icir_control.nodes.transport.batches import BATCHES, QUEUE, read_batch
 from icir_control.nodes.transport.client import NodeClient, spin_ready, until_answered
 from icir_control.nodes.transport.messages import NANOSECONDS
-from icir_control.share import find_model_file
+from icir_control.share import BRIDGE, CONTROLLER, find_model_file
 
 # As many states as the fastest loop makes in some seconds. By best effort: whoever publishes
 # waits for nobody, and answers no acknowledgement.

@@ -10,7 +10,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 from trajectory_msgs.msg import JointTrajectory
 
-from icir_control.app.processes import BRIDGE, CONTROLLER
+from icir_control.share import BRIDGE, CONTROLLER
 
 STATES: Final = 'joint_states'
 COMMANDS: Final = 'joint_commands'

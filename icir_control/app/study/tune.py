@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import yaml
 
-from icir_control.app.processes import CONTROLLER
 from icir_control.app.robot import RobotFiles
 from icir_control.app.study.engine import check_metrics, run_all
 from icir_control.app.study.plan import (
@@ -31,6 +30,7 @@ from icir_control.app.study.plan import (
 from icir_control.app.study.run import ARRIVED, Row, given
 from icir_control.errors import ConfigurationError
 from icir_control.parameter import checked, parameter, replaced, subgroup
+from icir_control.share import CONTROLLER
 
 if TYPE_CHECKING:
     from optuna import Study as Search
