@@ -26,6 +26,7 @@ class Run:
     speed: np.ndarray
     saturated: np.ndarray
     events: list
+    wrench: np.ndarray | None = None  # in world axes, told at the end
 
     @property
     def touched(self):
@@ -61,8 +62,12 @@ def floor_plant(depth):
     return plant
 
 
-def press(law, seconds, depth=0.5 * WAY, gone=np.inf):
-    """Run a law, (time, q, v) -> torque, on the floor, which may go away at a time [s]."""
+def press(law, seconds, depth=0.5 * WAY, gone=np.inf, noise=0.0):
+    """Run a law, (time, q, v) -> torque, on the floor, which may go away at a time [s].
+
+    The law sees positions and velocities with noise, of 1e-4 rad and 1e-2 rad/s times `noise`.
+    """
+    rng = np.random.default_rng(1)
     plant = floor_plant(depth)
     data = mujoco.MjData(plant)
     data.qpos = HOME
@@ -74,7 +79,8 @@ def press(law, seconds, depth=0.5 * WAY, gone=np.inf):
             plant.geom_contype[:] = 0
             plant.geom_conaffinity[:] = 0
         q, v = data.qpos.copy(), data.qvel.copy()
-        torque, reference, saturated = law(time, q, v)
+        seen = rng.normal(size=(2, q.size)) * noise * [[1e-4], [1e-2]]
+        torque, reference, saturated = law(time, q + seen[0], v + seen[1])
         data.qfrc_applied = torque
         mujoco.mj_step(plant, data)
         force = 0.0
@@ -85,8 +91,11 @@ def press(law, seconds, depth=0.5 * WAY, gone=np.inf):
     return Run(*map(np.array, zip(*rows, strict=True)), [])
 
 
-def shipped(speed, seconds, mode='down', **kwargs):
-    """What the shipped controller does when `mode` goes down at a peak speed [m/s]."""
+def shipped(speed, seconds, mode='down', then=(np.inf, ''), **kwargs):
+    """What the shipped controller does when `mode` goes down at a peak speed [m/s].
+
+    At a time [s], and not before it has been at work, another mode may come.
+    """
     duration = 1.5 * WAY / speed
     model = model_of()
     down = {f'modes__{mode}__duration': duration}
@@ -99,6 +108,8 @@ def shipped(speed, seconds, mode='down', **kwargs):
     def law(time, q, v):
         if time == 0.1:
             controller.select(mode)
+        if time == then[0]:
+            controller.select(then[1])
         torque = controller.tick(time, q, v)
         events.extend((time, event) for event in controller.take_events())
         saturated = (np.abs(controller.torque_unsaturated) > model.effort_limit).any()
@@ -106,6 +117,9 @@ def shipped(speed, seconds, mode='down', **kwargs):
 
     run = press(law, seconds, **kwargs)
     run.events = events
+    force, moment = np.split(controller.disturbance_wrench, 2)
+    R = controller.current_pose.rotation
+    run.wrench = np.concatenate([R @ force, R @ moment])
     return run
 
 
@@ -156,6 +170,70 @@ def test_it_goes_on_without_a_jump_when_the_obstacle_is_gone(speed):
     free = shipped(speed, touched + 1.0 + 3.0 * WAY / speed, depth=1.0)
     # The observer of the last joint forgets at 3 1/s what it learnt on the way.
     np.testing.assert_allclose(run.position[-1], free.position[-1], atol=2e-6)
+
+
+@pytest.mark.parametrize('mode', ['hold', 'jog'])
+@pytest.mark.parametrize('noise', [0.0, 1.0])
+def test_the_next_mode_does_not_press_harder(mode, noise):
+    """Its motion begins where the arm is, not behind the floor where its reference was."""
+    waits = 0.1 + 0.75 * WAY / 0.25 + 1.0
+    run = shipped(0.25, waits + 2.0, then=(waits, mode), noise=noise)
+    before = run.force[(run.time > waits - 0.2) & (run.time < waits)].mean()
+    after = run.force[run.time > waits + 0.2]
+    assert before > 1.0
+    assert after.mean() < before + 2.0
+    assert after.max() < 20.0
+    assert len(run.events) == 1
+
+
+def test_the_wrench_of_a_contact_is_that_of_the_floor():
+    run = shipped(0.05, 0.1 + 0.75 * WAY / 0.05 + 1.0)
+    up = [0.0, 0.0, run.force[-100:].mean()]
+    np.testing.assert_allclose(run.wrench[:3], up, atol=0.3)
+    np.testing.assert_allclose(run.wrench[3:], 0.0, atol=0.1)  # of a ball about its middle
+
+
+@pytest.mark.parametrize(('gap', 'noise'), [(5e-4, 0.0), (0.01, 1.0)])
+def test_what_is_touched_right_before_the_end_is_felt(gap, noise):
+    run = shipped(0.05, 0.1 + 1.5 * WAY / 0.05 + 1.5, depth=WAY - gap, noise=noise)
+    assert len(run.contacts()) == 1
+    assert run.force[-500:].mean() < 20.0
+    assert not run.saturated.any()
+
+
+@pytest.mark.parametrize('force', [5.0, 15.0, 40.0])
+def test_a_push_that_has_just_ended_is_no_contact(force):
+    loop = ClosedLoop(start=HOME)
+    loop.go('float', 0.2)
+    loop.run(1000, lambda: loop.world.push(loop.tool, [force, 0.0, 0.0, 0.0, 0.0, 0.0]))
+    loop.world.clear_push(loop.tool)
+    loop.controller.take_events()
+    loop.go('hold', 1.0)
+    assert loop.controller.take_events() == []
+    assert loop.controller.motion_left == 0.0
+
+
+@pytest.mark.parametrize(
+    'wrong',
+    [
+        {'joint_friction': 1.0, 'mass_scale': 0.9},
+        {'joint_friction': 1.0, 'mass_scale': 1.1, 'joint_damping': 0.5},
+        {'position_noise': 1e-4, 'velocity_noise': 1e-2, 'delay_steps': 2},
+    ],
+    ids=['friction_lighter', 'friction_heavier', 'noise_late'],
+)
+def test_a_contact_of_a_wrong_plant_ends(wrong):
+    loop = ClosedLoop(start=HOME, plant=Plant(**wrong))
+    loop.go('hold', 1.0)
+    loop.controller.take_events()
+    loop.go('ready', 0.8)
+    loop.run(700, lambda: loop.world.push(loop.tool, [0.0, 40.0, 0.0, 0.0, 0.0, 0.0]))
+    loop.world.clear_push(loop.tool)
+    loop.run(4000)
+    texts = [event.text for event in loop.controller.take_events()]
+    assert 'ready: contact: ' in texts[0]
+    assert texts[-1] == 'ready: no contact; the path goes on'
+    assert loop.controller.motion_left == 0.0
 
 
 def test_a_path_of_the_joints_waits_and_comes_back_to_itself():

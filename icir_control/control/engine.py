@@ -241,8 +241,7 @@ class Engine:
         joints of the model lose, which those of the arm may not, is left out.
         """
         forget_motion(self.memory, self.tick_record)
-        none = np.zeros_like(self.v)
-        self.workspace.set_losses(none, none)
+        self.workspace.set_losses(*np.zeros((2, self.v.size)))
         self.memory.bandwidth = max(SOFTER * self.memory.bandwidth, SOFTEST)
 
     def _go_on(self) -> None:
@@ -368,10 +367,9 @@ class Engine:
         ahead.run(ADVANCE)
         period = float(tick.period)
         # The motion begins at the clock's time, before the first torque of its own arrives.
-        late = period * memory.delay
+        late, a = period * memory.delay, 0.0
         time = float(tick.time) - late
-        a = 0.0
-        if memory.contact:  # behind which the reference lies, and of which the model knows nothing
+        if memory.contact and not measured:  # behind it lies the reference; the model knows none
             q, v = self.q, np.zeros_like(self.v)
         elif memory.tracks and not measured:
             q, v, a = tick.position_reference, tick.velocity_reference, tick.acceleration_reference

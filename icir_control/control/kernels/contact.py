@@ -48,7 +48,7 @@ ERROR_RISE, ERROR_FALL = 10.0, 0.1
 """[1/s] At which that error follows the residual: a contact is felt before it counts as one."""
 
 INERTIA_ERROR = 0.3
-"""Share of the torque that accelerates a joint by which a model may be wrong at once."""
+"""Share of the torque that accelerates a joint, lately, by which a model may be wrong at once."""
 
 TICKS = 4
 """In a row that make a contact: one count of an encoder is one, before its noise is known."""
@@ -116,22 +116,24 @@ def contact_share(memory: Struct, tick: Struct, unexplained: float, i: int) -> f
     moved = abs(tick.q[i] - memory.measured_q[i])
     if moved > 0.0:
         memory.position_count[i] = min(memory.position_count[i], moved)
-    noise += SHAKING * spread[i]
-    error, torque, beside = memory.residual_error, memory.contact_torque, friction[i]
-    beside += INERTIA_ERROR * abs(inertial)
+    shaking = SHAKING * spread[i]
+    braked = memory.contact_inertia  # the smooth residual comes later than what it is of
+    braked[i] = max(INERTIA_ERROR * abs(inertial), braked[i] - SMOOTH_GAIN * h * braked[i])
+    error, torque = memory.residual_error, memory.contact_torque
+    beside = friction[i] + braked[i]
     lasts = abs(smooth[i] - mean[i])
     if memory.contact == WAITING:
         # Begun while the arm pressed already, the mean would not tell that it is free.
         lasts = min(lasts, abs(smooth[i]))
-    share = lasts / (torque + beside + SMOOTH_NOISE * noise)
     if not is_free:
-        return share
+        return lasts / (torque + beside + SMOOTH_NOISE * (noise + shaking))
     more = abs(residual[i] - mean[i])
     if memory.time_over < START_TIME:
         mean[i] = residual[i]
         return 0.0
+    share = lasts / (torque + beside + SMOOTH_NOISE * noise + shaking)
     torque = min(max(SMALL_SHARE * torque, ERRED * error[i]), torque)
-    share = max(share, more / (torque + beside + noise))
+    share = max(share, more / (torque + beside + noise + shaking))
     spread[i] += SPREAD_RATE * h * (more - spread[i])
     rate = ERROR_RISE if more > error[i] else ERROR_FALL
     error[i] += rate * h * (more - error[i])

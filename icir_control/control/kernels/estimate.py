@@ -330,7 +330,7 @@ def forget_motion(memory: Struct, tick: Struct) -> None:
     memory.resistance[:] = 0.0
     memory.friction[:] = memory.friction_direction[:] = memory.friction_time[:] = 0.0
     memory.residual[:] = memory.smooth_residual[:] = memory.residual_mean[:] = 0.0
-    memory.contact_friction[:] = 0.0
+    memory.contact_friction[:] = memory.contact_inertia[:] = 0.0
     memory.residual_spread[:] = memory.residual_error[:] = 0.0
     memory.observer_trust[:] = memory.cancelled_share[:] = 1.0
     forget_inertia(memory)

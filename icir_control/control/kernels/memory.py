@@ -139,6 +139,7 @@ MEMORY_LAYOUT = Layout(
         'contact_torque': (),
         'largest_friction': (),
         'contact_friction': (n,),
+        'contact_inertia': (n,),
         'position_count': (n,),
         'residual': (n,),
         'smooth_residual': (n,),
