@@ -186,7 +186,7 @@ def test_an_arm_whose_rotors_are_gone_comes_to_rest(rotor, moves):
     if moves:
         loop.go('ready', 1.0)
     loop.world.model.dof_armature[:] = 0.0
-    loop.run(5000)  # held at once, the last joint creeps until 1 N m of its estimate has died away
+    loop.run(6000)  # held at once, the last joint creeps until 1 N m of its estimate has died away
     assert np.abs(loop.log['velocity'] / MODEL.velocity_limit)[-1000:].max() < 1e-3
     loop.go('home', 2.5)
     assert loop.controller.mode == 'home'

@@ -65,7 +65,7 @@ START_TIME = 0.03
 just ended leaves the residual, and would pass for one."""
 
 END_TIME = 0.5
-"""[s] After the end of a path, in which the arm may still come to what it was going to touch."""
+"""[s] After the reference has moved, in which the arm may still come to what was in its way."""
 
 BACK_RATE = 10.0
 """[1/s] At which the reference comes back to a path of the joints from where the arm touched."""
@@ -167,11 +167,12 @@ def decide_contact(memory: Struct, tick: Struct, share: float) -> None:
             memory.rate_limit = np.inf
         return
     memory.time_over += tick.period
-    left = memory.duration - memory.path_time_now
-    moves = left > 0.0 and _fastest(tick.velocity_reference) > STILL
-    moves = moves or (left <= 0.0 and left > -END_TIME)
-    tracks = memory.tracks and memory.path != NO_PATH
-    touches = tracks and moves and share > 1.0 and memory.contact_torque > 0.0
+    under_way = memory.path != NO_PATH and memory.path_time_now < memory.duration
+    if under_way and _fastest(tick.velocity_reference) > STILL:
+        memory.time_still = 0.0
+    moves = memory.tracks and memory.time_still < END_TIME
+    memory.time_still += tick.period
+    touches = moves and share > 1.0 and memory.contact_torque > 0.0
     memory.ticks_touching = memory.ticks_touching + 1 if touches else 0
     if memory.ticks_touching == TICKS:
         memory.contact = TOUCHED

@@ -150,6 +150,8 @@ MEMORY_LAYOUT = Layout(
         'contact_share': (),
         # Since a motion has begun free; in a contact, since it is over.
         'time_over': (),
+        # Since the reference has moved.
+        'time_still': (),
         'off_joint_path': (n,),
         'off_path_rate': (n,),
         'measured_M': (n, n),
