@@ -222,4 +222,3 @@ def test_a_load_that_was_learnt_is_braked_as_well(force, phase):
     loop.controller.select('home')  # refused while the arm is braked
     loop.run(4000)
     assert loop.controller.mode == 'home'
-    assert not [e for e in loop.controller.take_events() if 'contact' in e.text]

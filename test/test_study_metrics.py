@@ -39,6 +39,7 @@ def own_metrics(tmp_path, monkeypatch):
     sys.modules.pop('metrics_beside_the_study', None)
 
 
+@pytest.mark.slow
 def test_a_metric_is_found_beside_the_study(tmp_path, own_metrics):
     text = f'run: [{{wait: 0.01}}]\nvary: {{}}\nmetrics: {{last: "{own_metrics}:last"}}'
     study = study_of(tmp_path, text)

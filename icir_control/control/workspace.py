@@ -267,6 +267,7 @@ class Workspace:
         memory = self.memory
         memory.contact, memory.contact_changed, memory.rate_limit = FREE, 0, np.inf
         memory.time_over, memory.time_still = 0.0, np.inf
+        memory.residual_mean[:] = memory.residual
         memory.off_joint_path[:] = memory.off_path_rate[:] = 0.0
 
     @property

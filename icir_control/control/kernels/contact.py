@@ -128,12 +128,12 @@ def contact_share(memory: Struct, tick: Struct, unexplained: float, i: int) -> f
     if not is_free:
         return lasts / (torque + beside + SMOOTH_NOISE * (noise + shaking))
     more = abs(residual[i] - mean[i])
-    if memory.time_over < START_TIME:
-        mean[i] = residual[i]
-        return 0.0
     share = lasts / (torque + beside + SMOOTH_NOISE * noise + shaking)
     torque = min(max(SMALL_SHARE * torque, ERRED * error[i]), torque)
     share = max(share, more / (torque + beside + noise + shaking))
+    if share > OVER_SHARE and memory.time_over < START_TIME:
+        mean[i] = smooth[i] = residual[i]
+        return 0.0
     spread[i] += SPREAD_RATE * h * (more - spread[i])
     rate = ERROR_RISE if more > error[i] else ERROR_FALL
     error[i] += rate * h * (more - error[i])
