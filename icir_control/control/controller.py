@@ -25,6 +25,9 @@ from icir_control.errors import (
     RefusedError,
 )
 
+OUT_OF_TORQUE = 0.1
+"""[s] In saturation at an alarm, from which on the motors are its cause."""
+
 SLOW_SHARE = 0.2
 """Of the velocity limits, below which a braked arm can be held."""
 
@@ -224,7 +227,7 @@ class Controller(Switching):
             if shakes and time < self._held_from + HELD_TIME:
                 engine.reduce_bandwidth()
                 cause = 'the arm may be lighter, less damped or later than its model'
-                if engine.memory.alarm == TOO_LONG:
+                if engine.memory.time_saturated > OUT_OF_TORQUE:
                     cause = 'the motors were out of torque'
                 share = f'{self.bandwidth:.0%} of its bandwidth until the next start'
                 words += f'; feedback has {share}: {cause}'
