@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from small_study import TEXT, study_of
 
 from icir_control import Robot
 from icir_control.app.study import study_file
@@ -28,23 +29,6 @@ from icir_control.app.study.run import run_one
 from icir_control.errors import ConfigurationError
 
 PROGRAM = (sys.executable, '-P', '-c', 'from icir_control.app.main import main; main()')
-TEXT = """
-run:
-  - hold
-  - push: [5.0, 0.0, 0.0]
-    seconds: 0.05
-vary:
-  plant.payload_mass: {uniform: [0.0, 2.0]}
-  plant.joint_friction: {normal: [0.5, 0.1]}
-  joint_gains.kp: {grid: [10000.0, 40000.0]}
-number: 5
-"""
-
-
-def study_of(tmp_path, text=TEXT):
-    file = tmp_path / 'study.yaml'
-    file.write_text(text)
-    return Study.read(file)
 
 
 def test_samples_are_as_asked_and_the_same_each_time(tmp_path):

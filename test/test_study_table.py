@@ -7,28 +7,11 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
+from small_study import TEXT, study_of
 
 from icir_control.app.study.engine import StudyTable
-from icir_control.app.study.plan import METRICS, Study
+from icir_control.app.study.plan import METRICS
 from icir_control.errors import ConfigurationError
-
-TEXT = """
-run:
-  - hold
-  - push: [5.0, 0.0, 0.0]
-    seconds: 0.05
-vary:
-  plant.payload_mass: {uniform: [0.0, 2.0]}
-  plant.joint_friction: {normal: [0.5, 0.1]}
-  joint_gains.kp: {grid: [10000.0, 40000.0]}
-number: 5
-"""
-
-
-def study_of(tmp_path, text=TEXT):
-    file = tmp_path / 'study.yaml'
-    file.write_text(text)
-    return Study.read(file)
 
 
 def row_of(run, sample):
