@@ -126,7 +126,7 @@ def contact_share(memory: Struct, tick: Struct, unexplained: float, i: int) -> f
         # Begun while the arm pressed already, the mean would not tell that it is free.
         lasts = min(lasts, abs(smooth[i]))
     if not is_free:
-        return lasts / (torque + beside + SMOOTH_NOISE * (noise + shaking))
+        return lasts / (torque + friction[i])  # noise must not end a contact
     more = abs(residual[i] - mean[i])
     share = lasts / (torque + beside + SMOOTH_NOISE * noise + shaking)
     torque = min(max(SMALL_SHARE * torque, ERRED * error[i]), torque)
