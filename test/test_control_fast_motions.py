@@ -204,21 +204,3 @@ def test_an_arm_that_is_thrown_to_a_hundred_times_its_limits_is_stopped():
         loop.world.clear_push(loop.tool)
         loop.run(3000)
         assert np.abs(loop.v / MODEL.velocity_limit).max() < 0.05
-
-
-@pytest.mark.parametrize(
-    ('force', 'phase'), [((-58.0, -16.0, 151.0), 1.03), ((-110.0, -112.0, 65.0), 0.9)]
-)
-def test_a_load_that_was_learnt_is_braked_as_well(force, phase):
-    """2 kg beside the tool; 1.3 s where each joint is braked by its own inertia alone."""
-    plant = Plant(payload_mass=2.0, payload_offset=(0.0, 0.03, 0.03))
-    loop = ClosedLoop(start=HOME, plant=plant, clearance=0.0)
-    loop.go('hold', 1.0)
-    loop.go('ready', phase)
-    loop.run(400, lambda: loop.world.push('forearm_link', [*force, 0.0, 0.0, 0.0]))
-    loop.world.clear_push('forearm_link')
-    assert any('braked' in event.text for event in loop.controller.take_events())
-    loop.run(900)
-    loop.controller.select('home')  # refused while the arm is braked
-    loop.run(4000)
-    assert loop.controller.mode == 'home'

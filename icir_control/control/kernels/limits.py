@@ -41,9 +41,6 @@ DRAG_TIME = 0.003
 BRAKE_RATE = 30.0
 """[1/s] At which a braked joint loses speed while its torque is within the limits."""
 
-LEAST_LOAD = 0.1
-"""[kg] Of a load that was learnt, from which on its centre is known well enough to brake it."""
-
 
 def begin_to_yield(memory: Struct, tick: Struct) -> None:
     """Let joints that rest within the margins of their position limits rest there."""
@@ -160,35 +157,16 @@ def watch(memory: Struct, tick: Struct) -> None:
 def brake(memory: Struct, tick: Struct, g: np.ndarray) -> None:
     """Write tau_i = g_i - d m_i v_i before the limits, m_i the inertia that a joint shows.
 
-    A load that the observer has learnt is braked as its mass asks for, too. Each joint's torque
-    beyond its weight is against its motion, cut off or not: as long as the limits bear the
-    weight, energy only decreases, whatever the speed, the load or the pushes were
+    Each joint's torque beyond its weight is against its motion, cut off or not: as long as the
+    limits bear the weight, energy only decreases, whatever the speed, the load or the pushes were
     (v^T C v is no power). Nothing here rests on the model but the weight, g less what the
     observer has learnt of it.
     """
     v, m, wanted = tick.v, memory.shown_inertia, memory.torque_unsaturated
     for i in range(v.shape[0]):
         wanted[i] = g[i] - memory.compensation[i] - BRAKE_RATE * m[i] * v[i]
-    _brake_load(memory, tick)
     clear(memory.acceleration)
     copy(wanted, memory.torque_base)
-
-
-@part
-def _brake_load(memory: Struct, tick: Struct) -> None:
-    """Add J_c^T f, f = -d m v_c against the velocity of a load's centre c, in the tool's axes."""
-    m, nu, J = memory.load[0], tick.twist, tick.jacobian
-    if m < LEAST_LOAD:
-        return
-    x, y, z = memory.load[1] / m, memory.load[2] / m, memory.load[3] / m
-    fx = -BRAKE_RATE * m * (nu[0] + nu[4] * z - nu[5] * y)
-    fy = -BRAKE_RATE * m * (nu[1] + nu[5] * x - nu[3] * z)
-    fz = -BRAKE_RATE * m * (nu[2] + nu[3] * y - nu[4] * x)
-    nx, ny, nz = y * fz - z * fy, z * fx - x * fz, x * fy - y * fx
-    for i in range(tick.v.shape[0]):
-        force = J[0, i] * fx + J[1, i] * fy + J[2, i] * fz
-        moment = J[3, i] * nx + J[4, i] * ny + J[5, i] * nz
-        memory.torque_unsaturated[i] += force + moment
 
 
 @part
