@@ -369,14 +369,14 @@ class Engine:
         # The motion begins at the clock's time, before the first torque of its own arrives.
         late, a = period * memory.delay, 0.0
         time = float(tick.time) - late
-        if memory.contact and not measured:  # behind it lies the reference; the model knows none
+        if memory.contact and not measured:  # the reference lies behind what the arm touches
             q, v = self.q, np.zeros_like(self.v)
         elif memory.tracks and not measured:
             q, v, a = tick.position_reference, tick.velocity_reference, tick.acceleration_reference
         else:
             q, v = ahead.q + self._position() - self.q, ahead.v + self._velocity() - self.v
         q = q - late * v
-        if keep_pose and (memory.path == POSE_PATH or tick.on_joint_path):
+        if keep_pose and not memory.contact and (memory.path == POSE_PATH or tick.on_joint_path):
             nu = tick.twist_reference
             twist = Motion(nu[:3], nu[3:])
             pose = as_placement(tick.pose_reference) @ exp6(-late * twist)
