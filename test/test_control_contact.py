@@ -91,14 +91,15 @@ def press(law, seconds, depth=0.5 * WAY, gone=np.inf, noise=0.0):
     return Run(*map(np.array, zip(*rows, strict=True)), [])
 
 
-def shipped(speed, seconds, mode='down', then=(np.inf, ''), **kwargs):
+def shipped(speed, seconds, mode='down', then=(np.inf, ''), changes=None, **kwargs):
     """What the shipped controller does when `mode` goes down at a peak speed [m/s].
 
-    At a time [s], and not before it has been at work, another mode may come.
+    At a time [s], and not before it has been at work, another mode may come. Parameters may have
+    `changes`.
     """
     duration = 1.5 * WAY / speed
     model = model_of()
-    down = {f'modes__{mode}__duration': duration}
+    down = {f'modes__{mode}__duration': duration, **(changes or {})}
     down |= {} if mode == 'home' else {'modes__down__translation': [0.0, 0.0, -WAY]}
     config = ControllerConfig.from_parameters(changed(parameters_of(), **down), model)
     controller = Controller(model, config)
@@ -307,3 +308,13 @@ def test_no_contact_is_felt_with_a_torque_of_zero():
     loop.go('ready', 0.8)
     loop.run(100, lambda: loop.world.push(loop.tool, [0.0, 30.0, 0.0, 0.0, 0.0, 0.0]))
     assert loop.controller.take_events() == []
+
+
+def test_an_arm_that_presses_with_all_its_torque_is_let_go():
+    """Held where it pressed when the watchdog stopped it, it pressed on, and was stopped again."""
+    run = shipped(0.05, 5.0, changes={'contact__torque': 0.0})
+    (stop,) = [(time, event) for time, event in run.events if event.level == 'error']
+    assert 'the torque was beyond its limits for more than 0.5 s' in stop[1].text
+    assert run.force[run.time < stop[0]].max() > 50.0
+    assert run.force[run.time > stop[0] + 0.5].max() < 1.0
+    assert run.speed[run.time > stop[0] + 0.5].max() < 0.01

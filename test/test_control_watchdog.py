@@ -303,3 +303,30 @@ def test_the_brake_stops_an_arm_whose_learnt_weight_is_wrong():
     loop.run(1500)
     assert speed_share(loop) < 1e-3
     loop.go('home', 0.1)
+
+
+@pytest.mark.parametrize(
+    ('mode', 'phase', 'link', 'force', 'seconds'),
+    [
+        ('impedance', 0.798, 'spherical_wrist_1_link', (226.6, 41.3, -62.8), 0.829),
+        ('jog', 0.687, 'spherical_wrist_1_link', (81.0, -78.0, 102.0), 0.28),
+    ],
+)
+def test_an_arm_that_a_push_has_jammed_against_the_floor_does_not_press_on(
+    mode, phase, link, force, seconds
+):
+    """Held with the speed it had, and learning the floor for weight, it pressed with all it had.
+
+    Some of these slipped off 2 s later, faster than their limits.
+    """
+    loop = ClosedLoop(start=HOME)
+    loop.go('hold', 0.3)
+    loop.go(mode, phase)
+    loop.world.push(link, np.array([*force, 0.0, 0.0, 0.0]))
+    loop.run(round(1000 * seconds))
+    loop.world.clear_push(link)
+    loop.run(800)
+    after = loop.run(2000)
+    assert (np.abs(after['velocity']) < 0.2 * MODEL.velocity_limit).all()
+    assert (np.abs(after['torque']) < 0.6 * MODEL.effort_limit).all()
+    assert speed_share(loop) < 0.01

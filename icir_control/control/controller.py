@@ -31,6 +31,10 @@ OUT_OF_TORQUE = 0.1
 SLOW_SHARE = 0.2
 """Of the velocity limits, below which a braked arm can be held."""
 
+SLOW_TIME = 0.15
+"""[s] For which it is slower, before it is held: what it was thrown against lets it go meanwhile,
+and it has no speed left that a hold would have to lead into that."""
+
 BRAKING_TIME = 1.0
 """[s] After which it is held below its limits: a weight that nobody knew keeps it moving."""
 
@@ -66,7 +70,7 @@ class Controller(Switching):
         # Where the watchdog has stopped the arm, it is held there.
         self._stopped = Mode('', '', Hold(config.arm))
         self.braked_by: BrakedError | None = None
-        self._braking_until, self._held_from = 0.0, -np.inf
+        self._braking_until, self._slow_from, self._held_from = 0.0, 0.0, -np.inf
         self._await_entry(0)
 
     def warm_up(
@@ -234,9 +238,13 @@ class Controller(Switching):
             self._events.append(Event('error', words, self.mode, error))
             self._mode, self._braking = self._stopped, True
             self._braking_until = time + BRAKING_TIME
+            self._slow_from = time
             engine.begin_braking()
             forget_inertia(engine.memory)  # feedback with one that is gone shakes the arm
-        elif engine.is_slower_than(self._held_share(time)):
+            engine.memory.residual_spread[:] = 0.0  # of a push, more likely than of feedback
+        elif not engine.is_slower_than(self._held_share(time)):
+            self._slow_from = time
+        elif time > self._slow_from + SLOW_TIME:
             self._braking, self._held_from = False, time
             engine.clear_alarm()
             start = engine.start(measured=True)

@@ -134,7 +134,8 @@ def contact_share(memory: Struct, tick: Struct, unexplained: float, i: int) -> f
     if share > OVER_SHARE and memory.time_over < START_TIME:
         mean[i] = smooth[i] = residual[i]
         return 0.0
-    spread[i] += SPREAD_RATE * h * (more - spread[i])
+    if memory.tracks:  # feedback shakes an arm; what shakes one that yields is a hand
+        spread[i] += SPREAD_RATE * h * (more - spread[i])
     rate = ERROR_RISE if more > error[i] else ERROR_FALL
     error[i] += rate * h * (more - error[i])
     if share <= 1.0 or memory.ticks_touching == 0:
