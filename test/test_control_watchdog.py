@@ -171,6 +171,32 @@ def test_repulsion_at_a_position_limit_takes_energy():
     assert -0.4 < log['velocity'][:, 2].min() < 0.0
 
 
+@pytest.mark.parametrize(
+    'posture',
+    [
+        [1.3, 0.5, 2.0, -2.2, 0.1, -0.2],
+        [-1.6, -0.5, -0.9, 0.9, -1.2, -0.5],
+        [2.2, -0.4, -1.0, 1.7, -1.4, 1.1],
+        [-1.7, 0.0, -1.7, 1.0, -0.8, -1.8],
+        [0.7, 0.4, -2.2, -0.3, 0.7, -1.6],
+    ],
+)
+def test_the_drag_at_the_speed_limits_does_not_shake_a_damped_joint_that_is_late(posture):
+    """Anchor: beside the spring's damping it drove joint 6 at up to 38 times its limit."""
+    loop = ClosedLoop(start=posture, plant=Plant(delay_steps=2))
+    loop.go('hold', 0.3)
+    loop.go('impedance', 0.3)
+    for moment in 0.6 * np.eye(3):
+        loop.world.push(TOOL, np.concatenate([np.zeros(3), moment]))
+        under = loop.run(500)
+        loop.world.clear_push(TOOL)
+        after = loop.run(1500)
+        speeds = np.abs(np.concatenate([under['velocity'], after['velocity']]))
+        assert (speeds < 4.0 * MODEL.velocity_limit).all()
+        assert speed_share(loop) < 0.05
+    assert loop.controller.mode == 'impedance'
+
+
 def test_gains_beyond_the_stability_bound_are_refused_with_the_bound():
     loop = ClosedLoop(start=HOME)
     loop.run(5)

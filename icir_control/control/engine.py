@@ -156,7 +156,7 @@ class Engine:
         if euler_steps is not None and integration in ('auto', told):
             memory.euler_share = 1.0 / euler_steps if euler_steps else 0.0
             memory.euler_variance = 0.0
-        memory.drag = 0.0
+        memory.drag, memory.drag_share, memory.drag_side = 0.0, 1.0, 0.0
         memory.path = NO_PATH
         self.tick_record.has_joint_reference = False
         self._segments.clear()

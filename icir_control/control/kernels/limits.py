@@ -35,6 +35,15 @@ LARGEST_DRAG = 0.3
 LEAST_DRAG = 1e-6
 """[1/s] That is none."""
 
+SHAKING_TIME = 0.05
+"""[s] Within which a joint that is beyond its limit both ways shakes: the drag is too strong."""
+
+SHAKING_DRAG = 0.25
+"""Share of the drag that is left then."""
+
+CALM_TIME = 2.0
+"""[s] In which the drag is as strong again."""
+
 DRAG_TIME = 0.003
 """[s] In which the drag goes 63 % of its way, so that the torque does not jump."""
 
@@ -84,16 +93,26 @@ def keep_off_speed_limits(memory: Struct, tick: Struct) -> None:
     """Add to the acceleration what keeps a yielding arm off its velocity limits.
 
     A drag along the whole motion, so that what the law holds, such as an orientation, stays held.
-    While the reference of a law moves, a drag below the limit would only stir its feedback.
+    While the reference of a law moves, a drag below the limit would only stir its feedback. Beside
+    a law that damps a light joint itself it is unstable where the torque is late: a joint that
+    shakes is left more of its motion.
     """
     v, limit, ddq = tick.v, memory.velocity_limit, memory.acceleration
-    fastest = 0.0
+    fastest, side = 0.0, 0.0
     for i in range(v.shape[0]):
-        fastest = max(fastest, abs(v[i]) / limit[i])
+        if abs(v[i]) / limit[i] > fastest:
+            fastest, side = abs(v[i]) / limit[i], i + 1.0 if v[i] > 0.0 else -i - 1.0
     h = tick.period
     moves = memory.path != NO_PATH and memory.path_time_now < memory.duration
     full = MOVING_SPEED if moves else FULL_SPEED
-    wanted = min(SPEED_RATE * max(fastest / full - 1.0, 0.0), LARGEST_DRAG / h)
+    memory.drag_share += h / CALM_TIME * (1.0 - memory.drag_share)
+    memory.drag_time += h
+    if fastest > full:
+        if side == -memory.drag_side and memory.drag_time < SHAKING_TIME:
+            memory.drag_share *= SHAKING_DRAG
+        memory.drag_side, memory.drag_time = side, 0.0
+    strongest = memory.drag_share * LARGEST_DRAG / h
+    wanted = min(SPEED_RATE * max(fastest / full - 1.0, 0.0), strongest)
     memory.drag += min(h / DRAG_TIME, 1.0) * (wanted - memory.drag)
     if memory.drag > LEAST_DRAG:
         for i in range(v.shape[0]):
