@@ -347,6 +347,7 @@ def test_a_robot_that_does_not_ship_is_refused_with_those_that_do():
     [
         ('joint_goal', ConfigurationError, "'joint_goal' of Own needs the attribute 'target'"),
         ('stiffness', ConfigurationError, "needs the attribute 'stiffness'"),
+        ('hand_guiding', ConfigurationError, "needs the attribute 'GUIDED'"),
         ('speed', UnknownNameError, 'unknown metric of Own .speed.; valid: drift'),
     ],
 )

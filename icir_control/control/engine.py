@@ -298,7 +298,7 @@ class Engine:
         self.workspace.install_path(plan.path)
         self.workspace.forget_contact()
         self._segments = deque(plan.then)
-        memory.settles = plan.halts and self._rests
+        memory.settles = law.HALTS and self._rests
         memory.needs_twist = self._law.needs('twist_reference')
         memory.needs_singular_value = self._law.needs('smallest_singular_value')
         # A compliant arm need not be where its path begins.

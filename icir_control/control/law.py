@@ -57,8 +57,6 @@ class Plan:
         duration: Time that the motion takes [s]; 0 where there is none.
         note: What the user should know, such as a motion that was lengthened; empty for nothing.
         then: Where a joint path goes on after its end; each follows the one before.
-        halts: Whether a joint path leads to a halt, wherever that is: soon after the start it may
-            be shifted, as far as the first sample was wrong about where the arm rests.
         joints: (nv,) positions and (nv,) velocities with which the joints begin to follow a pose
             path of a compliant law; None where no joints follow it.
     """
@@ -67,7 +65,6 @@ class Plan:
     duration: float = 0.0
     note: str = ''
     then: tuple[JointTrajectory, ...] = ()
-    halts: bool = False
     joints: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
 
 
@@ -183,12 +180,17 @@ class Law:
             joints follow a pose path, and the observer may cancel a disturbance.
         FOLLOWS: What its plan's path is: `nothing`, `joints` or `pose`; in place of a pose path
             there may be a joint path, `tick.on_joint_path`.
+        HALTS: Whether its joint path leads to a halt, wherever that is: soon after the start it
+            may be shifted, as far as the first sample was wrong about where the arm rests.
+        GUIDED: Whether a hand guides the tool, which then has no position to keep.
         METRICS: What of it is worth measuring, by the names of the demo's metrics.
         arm: The arm that it runs on.
     """
 
     TRACKS: ClassVar[bool] = False
     FOLLOWS: ClassVar[str] = 'nothing'
+    HALTS: ClassVar[bool] = False
+    GUIDED: ClassVar[bool] = False
     METRICS: ClassVar[tuple[str, ...]] = ()
 
     arm: Arm

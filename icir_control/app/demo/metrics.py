@@ -137,10 +137,16 @@ def check_metrics(law: Law) -> None:
     for metric in law.METRICS:
         if metric not in {*_MEASURES, _OF_RUN}:
             raise UnknownNameError(f'metric of {name}', metric, [*_MEASURES, _OF_RUN])
-        if missing := [one for one in _NEEDED.get(metric, ()) if not hasattr(law, one)]:
+        needed = _NEEDED.get(metric, ())
+        if missing := [one for one in needed if getattr(law, one, False) is False]:
             raise ConfigurationError(
                 f'metric {metric!r} of {name} needs the attribute {missing[0]!r} of it'
             )
+
+
+def needs_pushes(law: Law) -> bool:
+    """Return whether a metric that a law names is measured on an arm that is pushed."""
+    return not _OF_PUSHES.isdisjoint(law.METRICS)
 
 
 def run_metrics(
@@ -375,11 +381,17 @@ _MEASURES: dict[str, Callable[[Part], Iterator[Metric]]] = {
     'stiffness': _stiffness,
 }
 
+_OF_PUSHES = {'hand_guiding', 'stiffness'}
+"""Metrics of what a push does to the arm."""
+
 _NEEDED = {
     'joint_goal': ('target',),
     'pose_goal': ('translation',),
-    'hand_guiding': ('damping_rate', 'singularity_threshold'),
+    'hand_guiding': ('GUIDED', 'damping_rate', 'singularity_threshold'),
     'stiffness': ('stiffness', 'axes'),
     _OF_RUN: ('target', 'profile'),
 }
-"""Attributes that a law has for a metric, as the law that ships with it; see its docstring."""
+"""Attributes that a law has for a metric, as the law that ships with it; see its docstring.
+
+One that is False counts as missing.
+"""

@@ -109,7 +109,7 @@ def _task_tracking(figure: Figure, parts: Sequence[Part], metrics: _Metrics) -> 
         law, rows = part.law, part.rows
         if law.FOLLOWS != 'pose':
             continue
-        if 'hand_guiding' not in law.METRICS:  # a hand moves the tool: it has no position to keep
+        if not law.GUIDED:
             above.plot(rows.time, rows['translation_reference'], **_REFERENCE)
             middle.plot(rows.time, _envelope(rows['position_error']), color=COLOURS[0])
         below.plot(rows.time, _envelope(rows['rotation_error']), color=COLOURS[0])

@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from icir_control.app.closed_loop import ClosedLoop
-from icir_control.app.demo.metrics import check_metrics, spring_of
+from icir_control.app.demo.metrics import check_metrics, needs_pushes, spring_of
 from icir_control.app.demo.plan import Phase, Plan, Push
 from icir_control.app.measurement import Array
 from icir_control.errors import RefusedError
@@ -77,7 +77,7 @@ class _Rehearsal:
             changes[f'modes.{name}.{way}'] = self._easy_step()
             self._controller.update(changes)
         forces = self._forces(law)
-        if not forces and _is_pushed(law):
+        if not forces and needs_pushes(law):
             self._notes[name] = (
                 f'left out: no push that takes {_TORQUE_SHARE:.0%} of the torque to spare would '
                 f'move the tool by {_LEAST_TRAVEL * 1e3:g} mm'
@@ -108,7 +108,7 @@ class _Rehearsal:
             return controller.mode != name or self._is_still()
 
         self._advance(has_arrived, _LONGEST_MOTION)
-        guided = _is_guided(self._law(name))
+        guided = self._law(name).GUIDED
         for axis, force in forces.items():
             push = Push(self._time, 0.0, axis, force)
             self._loop.world.push(self._loop.tool, push.wrench)
@@ -169,21 +169,20 @@ class _Rehearsal:
 
     def _forces(self, law: Any) -> dict[int, float]:
         """Return the force [N] of a push along each of the tool's axes that is worth one."""
-        if not _is_pushed(law):
+        if not needs_pushes(law):
             return {}
         q = self._loop.q
         J, weight = self._arm.jacobian(q), self._loop.world.bias(q, np.zeros_like(q))
         spare = _TORQUE_SHARE * (self._arm.model.effort_limit - np.abs(weight))
         force = np.min(spare / np.maximum(np.abs(J[:3]), 1e-9), axis=1)
-        guided = _is_guided(law)
-        if guided:
+        if law.GUIDED:
             travel = np.diag(self._guiding(law))[:3]
         else:
             _, _, yields = spring_of(law, q)
             travel = np.diag(J @ yields @ J.T)[:3]
-        most = _GUIDED_TRAVEL if guided else _SPRING_TRAVEL
+        most = _GUIDED_TRAVEL if law.GUIDED else _SPRING_TRAVEL
         force = np.minimum(force, most / np.maximum(travel, 1e-9))
-        axes = [int(np.argmax(force * travel))] if guided else range(3)
+        axes = [int(np.argmax(force * travel))] if law.GUIDED else range(3)
         return {i: float(f'{force[i]:.2g}') for i in axes if force[i] * travel[i] > _LEAST_TRAVEL}
 
     def _guiding(self, law: Any) -> Array:
@@ -206,7 +205,7 @@ class _Rehearsal:
         that the bound is that of the worst.
         """
         J = self._arm.jacobian(self._loop.q)
-        if not _is_guided(law) or np.linalg.matrix_rank(J, law.singularity_threshold) < 6:
+        if not (law.GUIDED and forces) or np.linalg.matrix_rank(J, law.singularity_threshold) < 6:
             return {}
         ((axis, force),) = forces.items()
         yields = force * self._guiding(law)
@@ -215,15 +214,6 @@ class _Rehearsal:
         return {'displacement': (0.5 * way, 2.0 * way), 'rotation_error': (0.0, 2.0 * turn)}
 
 
-def _is_guided(law: Any) -> bool:
-    return 'hand_guiding' in law.METRICS
-
-
-def _is_pushed(law: Any) -> bool:
-    return _is_guided(law) or 'stiffness' in law.METRICS
-
-
 def _rank(law: Any) -> int:
     """Return when a mode comes: first, or where a push has moved the arm, or to halt it."""
-    halts = law.TRACKS and 'drift' in law.METRICS
-    return 2 if halts else int(_is_guided(law))
+    return 2 if law.HALTS else int(law.GUIDED)

@@ -41,6 +41,7 @@ class Float(Law):
     """
 
     FOLLOWS: ClassVar[str] = 'pose'
+    GUIDED: ClassVar[bool] = True
     METRICS: ClassVar[tuple[str, ...]] = ('hand_guiding',)
 
     damping_rate: float = parameter(

@@ -79,6 +79,7 @@ class Hold(Law):
 
     TRACKS: ClassVar[bool] = True
     FOLLOWS: ClassVar[str] = 'joints'
+    HALTS: ClassVar[bool] = True
     METRICS: ClassVar[tuple[str, ...]] = ('joint_error', 'drift')
 
     stop_time: float = STOP_TIME
@@ -86,7 +87,7 @@ class Hold(Law):
     def plan(self, start: Start) -> Plan:
         """Stop, always: also where the way to a halt would leave a limit."""
         path = JointTrajectory(start.time, self.stop_time, stop(start.q, start.v, self.stop_time))
-        return Plan(path, self.stop_time, halts=True)
+        return Plan(path, self.stop_time)
 
     acceleration = Joint.acceleration
 
