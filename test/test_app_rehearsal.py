@@ -8,7 +8,7 @@ import pytest
 
 from icir_control.app.closed_loop import ClosedLoop
 from icir_control.app.demo.metrics import phase_metrics, replay, split
-from icir_control.app.demo.plan import Plan
+from icir_control.app.demo.plan import DemoPlan
 from icir_control.app.demo.rehearsal import rehearsed
 from icir_control.app.measurement import TimeSeries, have_passed
 from icir_control.app.robot import RobotFiles
@@ -30,7 +30,7 @@ def scara() -> RobotFiles:
     return RobotFiles.of(model=str(DATA / 'scara.urdf'), params_file=str(DATA / 'scara.yaml'))
 
 
-def run_of(robot: RobotFiles, plan: Plan):
+def run_of(robot: RobotFiles, plan: DemoPlan):
     """Run a plan by its schedule in one process; return metrics by mode."""
     loop = ClosedLoop(robot, changes=plan.parameters)
     world, controller = loop.world, loop.controller

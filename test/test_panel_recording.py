@@ -35,7 +35,7 @@ def recording(ros_graph, tmp_path, monkeypatch):
 
     publish.count = 0
     observer.create_timer(0.01, publish)
-    recording = controls.Recording(observer)
+    recording = controls.RecorderControl(observer)
 
     def wait_for(words):
         def found():

@@ -47,7 +47,7 @@ def overloaded(
 
 
 @dataclass(frozen=True)
-class Start:
+class InitialPosture:
     """Where a robot starts.
 
     Attributes:
@@ -63,7 +63,9 @@ class Start:
     overlapping: set[Pair]
 
 
-def find_start(model: mujoco.MjModel, joints: Joints, start: NDArray[np.float64]) -> Start:
+def find_start(
+    model: mujoco.MjModel, joints: Joints, start: NDArray[np.float64]
+) -> InitialPosture:
     """Return a start near another, without contact, in which the motors hold the weight.
 
     Shapes that are convex hulls may overlap whatever the joints do. Links that touch in half of
@@ -89,7 +91,7 @@ def find_start(model: mujoco.MjModel, joints: Joints, start: NDArray[np.float64]
     first = {pair for pair in touching_at(start) if world not in pair}
     heavy = overloaded(model, data, joints)
     if not first and not heavy:
-        return Start(start, set(), {}, set())
+        return InitialPosture(start, set(), {}, set())
     low = np.fmax(joints.lower, start - _UNLIMITED)
     high = np.fmin(joints.upper, start + _UNLIMITED)
     rng = np.random.default_rng(0)
@@ -98,7 +100,7 @@ def find_start(model: mujoco.MjModel, joints: Joints, start: NDArray[np.float64]
     overlapping = {pair for pair, count in counts.items() if count >= _MOST * TRIED}
     first -= overlapping
     if not first and not heavy:
-        return Start(start, first, heavy, overlapping)
+        return InitialPosture(start, first, heavy, overlapping)
     shares = np.linspace(0.0, 1.0, TRIED)[:, None]
     nearer = start + shares * (postures - start)
     found = [
@@ -107,8 +109,8 @@ def find_start(model: mujoco.MjModel, joints: Joints, start: NDArray[np.float64]
     light = [(q, pairs) for q, pairs, heavier in found if not heavier]
     for q, pairs in light or [(q, pairs) for q, pairs, _ in found]:
         if not pairs:
-            return Start(q, first, heavy, overlapping)
+            return InitialPosture(q, first, heavy, overlapping)
     for q, pairs in light:
         if all(world in pair for pair in pairs):  # the floor will be lowered
-            return Start(q, first, heavy, overlapping)
-    return Start(start, first, heavy, overlapping)
+            return InitialPosture(q, first, heavy, overlapping)
+    return InitialPosture(start, first, heavy, overlapping)

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from icir_control.app.closed_loop import ClosedLoop
 from icir_control.app.demo.metrics import phase_metrics, replay, run_metrics, split
-from icir_control.app.demo.plan import CONTROLLER_CHANGES, PHASES, Plan
+from icir_control.app.demo.plan import CONTROLLER_CHANGES, PHASES, DemoPlan
 from icir_control.app.demo.plots import write_plots
 from icir_control.app.demo.rehearsal import rehearsed
 from icir_control.app.demo.run import Run, record_run
@@ -56,7 +56,7 @@ def run_demo(robot: RobotFiles, output: Path, report: Path | None, amount: Amoun
     recording = output / 'run.mcap'
     with console.status('trying each mode (compiles the first time)'), _interruptible():
         if robot == RobotFiles.of():
-            plan = Plan(PHASES, CONTROLLER_CHANGES)
+            plan = DemoPlan(PHASES, CONTROLLER_CHANGES)
         else:
             plan = rehearsed(ClosedLoop(robot))
         loop = ClosedLoop(robot, changes=plan.parameters)
@@ -146,7 +146,7 @@ def _interruptible() -> Iterator[None]:
 
 
 @contextmanager
-def _progress(console: Console, plan: Plan) -> Iterator[Callable[[float], None]]:
+def _progress(console: Console, plan: DemoPlan) -> Iterator[Callable[[float], None]]:
     """Show how far the run is; the context's function takes the simulation time [s]."""
     columns = (
         TextColumn('{task.description:<10}'),

@@ -64,7 +64,7 @@ def replay(states: TimeSeries, controller: Controller) -> TimeSeries:
 
 
 @dataclass(frozen=True)
-class Part:
+class PhaseData:
     """What of a run belongs to one phase.
 
     Attributes:
@@ -91,7 +91,7 @@ class Part:
 
 def split(
     series: TimeSeries, phases: tuple[Phase, ...], config: ControllerConfig
-) -> dict[str, Part]:
+) -> dict[str, PhaseData]:
     """Return the parts of a run by mode.
 
     Args:
@@ -107,11 +107,11 @@ def split(
             rows, duration = _with_references(rows, law)
         else:
             rows, duration = rows.take(slice(0)), np.nan
-        parts[phase.mode] = Part(phase, law, rows, series, duration)
+        parts[phase.mode] = PhaseData(phase, law, rows, series, duration)
     return parts
 
 
-def phase_metrics(part: Part) -> list[Metric]:
+def phase_metrics(part: PhaseData) -> list[Metric]:
     """Return the metrics of a phase: those that its law names, and the greatest torque."""
     if not part.has_run():
         return [Metric('ran', np.nan, upper=1.0, lower=1.0)]
@@ -152,7 +152,7 @@ def needs_pushes(law: Law) -> bool:
 def run_metrics(
     run: Run,
     series: TimeSeries,
-    parts: Mapping[str, Part],
+    parts: Mapping[str, PhaseData],
     config: ControllerConfig,
     world: World,
 ) -> list[Metric]:
@@ -190,7 +190,7 @@ def run_metrics(
     return [*metrics, Metric('reference_difference', float(reference), 'm', 1e-9)]
 
 
-def command_difference(part: Part, config: ControllerConfig, world: World) -> float:
+def command_difference(part: PhaseData, config: ControllerConfig, world: World) -> float:
     """Return how far the commands of a motion to a posture are from its equation at most [N m].
 
     tau = M (a_r + kp (q_r - q) + kd (v_r - v)) + nle, where v_r and a_r are differences of the
@@ -222,7 +222,7 @@ def command_difference(part: Part, config: ControllerConfig, world: World) -> fl
     return float(np.abs(torque[:-1] - rows['effort'][1:]).max())
 
 
-def _is_free_motion(part: Part, before: Part | None) -> bool:
+def _is_free_motion(part: PhaseData, before: PhaseData | None) -> bool:
     """Return whether a posture is gone to from rest, and nothing but the motors acts.
 
     An arm that was pushed may move on until a mode that tracks has stopped it.
@@ -234,7 +234,7 @@ def _is_free_motion(part: Part, before: Part | None) -> bool:
 
 
 def _with_references(part: TimeSeries, law: Law) -> tuple[TimeSeries, float]:
-    """Add the columns that `Part.rows` promises, and return how long the path takes [s]."""
+    """Add the columns that `PhaseData.rows` promises, and return how long the path takes [s]."""
     paths = _tracked_paths(part, law) if law.TRACKS else ()
     at_rest = np.ones(len(part), dtype=bool)
     duration = sum(path.duration for path in paths)
@@ -295,27 +295,27 @@ def spring_of(law: Any, q: Array) -> tuple[Array, Array, Array]:
 # --- What a law may name in `METRICS` ---------------------------------------------------------
 
 
-def _drift(part: Part) -> Iterator[Metric]:
+def _drift(part: PhaseData) -> Iterator[Metric]:
     """How far an arm that should stand has moved; from when its reference, if any, rests."""
     q = part.rows['position'][part.rows['at_rest']]
     for unit, moved in by_unit(part.law.arm.translates, q - q[0]):
         yield Metric('drift', float(np.abs(moved).max()), unit, 1e-6)
 
 
-def _joint_error(part: Part) -> Iterator[Metric]:
+def _joint_error(part: PhaseData) -> Iterator[Metric]:
     errors = part.rows['position'] - part.rows['position_reference']
     for unit, error in by_unit(part.law.arm.translates, errors):
         yield Metric('peak_joint_error', float(np.abs(error).max()), unit, 20e-6)
         yield Metric('rms_joint_error', float(np.sqrt(np.mean(error**2))), unit, 20e-6)
 
 
-def _joint_goal(part: Part) -> Iterator[Metric]:
+def _joint_goal(part: PhaseData) -> Iterator[Metric]:
     missed = part.rows['position'][-1:] - part.law.target
     for unit, final in by_unit(part.law.arm.translates, missed):
         yield Metric('final_joint_error', float(np.abs(final).max()), unit, 1e-4)
 
 
-def _pose_error(part: Part) -> Iterator[Metric]:
+def _pose_error(part: PhaseData) -> Iterator[Metric]:
     distance, turn = part.rows['position_error'], part.rows['rotation_error']
     # Fewer than six joints follow a pose by a damped inverse.
     bound = 3e-6 if part.law.arm.nv >= 6 else 1e-4
@@ -324,13 +324,13 @@ def _pose_error(part: Part) -> Iterator[Metric]:
     yield Metric('peak_rotation_error', float(turn.max()), 'rad', 1e-4)
 
 
-def _pose_goal(part: Part) -> Iterator[Metric]:
+def _pose_goal(part: PhaseData) -> Iterator[Metric]:
     way = part.rows['translation'][-1] - part.rows['translation'][0]
     missed = np.abs(way - part.law.translation).max()
     yield Metric('final_position_error', float(missed), 'm', 50e-6)
 
 
-def _hand_guiding(part: Part) -> Iterator[Metric]:
+def _hand_guiding(part: PhaseData) -> Iterator[Metric]:
     """How far pushes move an arm that follows a hand, and how far they turn it."""
     run, pushes = part.run, part.phase.pushes
     first = [run.row_at(push.start) for push in pushes]
@@ -346,7 +346,7 @@ def _hand_guiding(part: Part) -> Iterator[Metric]:
         yield Metric(name, value, unit, upper, lower)
 
 
-def _stiffness(part: Part) -> Iterator[Metric]:
+def _stiffness(part: PhaseData) -> Iterator[Metric]:
     """How far the spring is from rest under each push: there is J^T (f - K x) = 0.
 
     Dry friction may hold the joints; what it can bear of that torque does not count.
@@ -371,7 +371,7 @@ def _stiffness(part: Part) -> Iterator[Metric]:
     yield Metric('rest_rotation_error', float(np.max(turns)), 'rad', 5e-3)
 
 
-_MEASURES: dict[str, Callable[[Part], Iterator[Metric]]] = {
+_MEASURES: dict[str, Callable[[PhaseData], Iterator[Metric]]] = {
     'drift': _drift,
     'joint_error': _joint_error,
     'joint_goal': _joint_goal,

@@ -88,7 +88,7 @@ CONTROLLER_CHANGES: dict[str, Any] = {'modes.jog.translation': [0.0, 0.01, 0.01]
 
 
 @dataclass(frozen=True)
-class Plan:
+class DemoPlan:
     """A run of the demo.
 
     Attributes:

@@ -15,7 +15,7 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import LogLocator, MultipleLocator
 from numpy.lib.stride_tricks import sliding_window_view
 
-from icir_control.app.demo.metrics import Part
+from icir_control.app.demo.metrics import PhaseData
 from icir_control.app.html import COLOURS
 from icir_control.app.measurement import Array, Metric
 
@@ -43,7 +43,7 @@ _LINE, _HANDLE = 130, 7  # characters of a legend's line, and what an entry take
 _NEAR = 10  # control periods to either side
 
 
-def write_plots(folder: Path, parts: Sequence[Part], metrics: _Metrics) -> list[Path]:
+def write_plots(folder: Path, parts: Sequence[PhaseData], metrics: _Metrics) -> list[Path]:
     """Draw a run.
 
     Args:
@@ -65,14 +65,14 @@ def write_plots(folder: Path, parts: Sequence[Part], metrics: _Metrics) -> list[
     return paths
 
 
-def _draw_bound(axes: Axes, part: Part, metrics: _Metrics, name: str) -> None:
+def _draw_bound(axes: Axes, part: PhaseData, metrics: _Metrics, name: str) -> None:
     """Draw the bound of a metric over a phase that has that metric."""
     for metric in metrics[part.phase.mode]:
         if metric.name == name:
             axes.hlines(metric.upper, part.phase.start, part.phase.end, **_BOUND)
 
 
-def _joint_tracking(figure: Figure, parts: Sequence[Part], metrics: _Metrics) -> None:
+def _joint_tracking(figure: Figure, parts: Sequence[PhaseData], metrics: _Metrics) -> None:
     """Joint positions with their reference, and the error of the modes that follow it."""
     figure.set_size_inches(_WIDTH, 6.5)
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=(3, 2))
@@ -82,7 +82,7 @@ def _joint_tracking(figure: Figure, parts: Sequence[Part], metrics: _Metrics) ->
         arm.model.joint_names, cycle(COLOURS), (scale * run['position']).T, strict=False
     ):
         above.plot(run.time, position, color=colour, label=name)
-    for part in filter(Part.has_run, parts):
+    for part in filter(PhaseData.has_run, parts):
         law, rows = part.law, part.rows
         if law.TRACKS:
             above.plot(rows.time, scale * rows['position_reference'], **_REFERENCE)
@@ -98,14 +98,14 @@ def _joint_tracking(figure: Figure, parts: Sequence[Part], metrics: _Metrics) ->
     _finish(figure, (above, below), parts)
 
 
-def _task_tracking(figure: Figure, parts: Sequence[Part], metrics: _Metrics) -> None:
+def _task_tracking(figure: Figure, parts: Sequence[PhaseData], metrics: _Metrics) -> None:
     """The end effector with its reference, how far it is from it, and how much turned."""
     figure.set_size_inches(_WIDTH, 8.0)
     above, middle, below = figure.subplots(3, 1, sharex=True, height_ratios=(3, 2, 2))
     run = parts[0].run
     for name, colour, position in zip('xyz', COLOURS, run['translation'].T, strict=False):
         above.plot(run.time, position, color=colour, label=name)
-    for part in filter(Part.has_run, parts):
+    for part in filter(PhaseData.has_run, parts):
         law, rows = part.law, part.rows
         if law.FOLLOWS != 'pose':
             continue
@@ -122,7 +122,7 @@ def _task_tracking(figure: Figure, parts: Sequence[Part], metrics: _Metrics) -> 
     _finish(figure, (above, middle, below), parts)
 
 
-def _torque(figure: Figure, parts: Sequence[Part], metrics: _Metrics) -> None:
+def _torque(figure: Figure, parts: Sequence[PhaseData], metrics: _Metrics) -> None:
     """Applied torque of each joint between its limits."""
     run, arm = parts[0].run, parts[0].law.arm
     count, model = arm.nv, arm.model
@@ -155,7 +155,7 @@ def _envelope(error: Array) -> Array:
     return sliding_window_view(padded, 2 * _NEAR + 1).max(axis=1)
 
 
-def _finish(figure: Figure, panels: Sequence[Axes], parts: Sequence[Part]) -> None:
+def _finish(figure: Figure, panels: Sequence[Axes], parts: Sequence[PhaseData]) -> None:
     """Mark the phases and the pushes, name them above, and put the legend below the panels."""
     phases = [part.phase for part in parts]
     for axes in panels:

@@ -11,7 +11,7 @@ import numpy as np
 
 from icir_control.app.closed_loop import ClosedLoop
 from icir_control.app.demo.metrics import check_metrics, needs_pushes, spring_of
-from icir_control.app.demo.plan import Phase, Plan, Push
+from icir_control.app.demo.plan import DemoPlan, Phase, Push
 from icir_control.app.measurement import Array
 from icir_control.errors import RefusedError
 
@@ -28,7 +28,7 @@ _SPRING_TRAVEL, _GUIDED_TRAVEL = 0.01, 0.1  # m that a push moves the tool, at m
 _LEAST_TRAVEL = 1e-3  # m
 
 
-def rehearsed(loop: ClosedLoop) -> Plan:
+def rehearsed(loop: ClosedLoop) -> DemoPlan:
     """Return a plan in which each mode runs that the controller accepts.
 
     A mode that is refused is tried again after each of the others. Those in which a push moves the
@@ -57,7 +57,7 @@ class _Rehearsal:
         self._changes: dict[str, Any] = {}
         self._notes: dict[str, str] = {}
 
-    def plan(self) -> Plan:
+    def plan(self) -> DemoPlan:
         """Try the initial mode, and then the others."""
         initial = self._controller.mode
         law = self._law(initial)
@@ -68,7 +68,7 @@ class _Rehearsal:
             waiting = [name for name in names if _rank(self._law(name)) == rank]
             while accepted := next(filter(self._try, waiting), None):
                 waiting.remove(accepted)
-        return Plan(tuple(self._phases), self._changes, self._notes)
+        return DemoPlan(tuple(self._phases), self._changes, self._notes)
 
     def _try(self, name: str) -> bool:
         """Run a mode if the controller accepts it, and return whether it does."""

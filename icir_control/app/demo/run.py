@@ -17,7 +17,7 @@ from rclpy.publisher import Publisher
 from std_msgs.msg import Header
 from std_srvs.srv import SetBool
 
-from icir_control.app.demo.plan import Plan, Push
+from icir_control.app.demo.plan import DemoPlan, Push
 from icir_control.app.environment import writing
 from icir_control.app.measurement import TimeSeries
 from icir_control.app.processes import START_TIMEOUT, ros_arguments
@@ -101,7 +101,7 @@ class Run:
 
 def record_run(
     robot: RobotFiles,
-    plan: Plan,
+    plan: DemoPlan,
     tool: str,
     path: Path,
     show_time: Callable[[float], None],
@@ -135,7 +135,7 @@ def record_run(
 
 def _record_once(
     robot: RobotFiles,
-    plan: Plan,
+    plan: DemoPlan,
     tool: str,
     path: Path,
     show_time: Callable[[float], None],

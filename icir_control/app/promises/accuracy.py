@@ -13,7 +13,7 @@ import numpy as np
 from icir_control.app.closed_loop import HOME, ClosedLoop
 from icir_control.app.measurement import Metric, angle_between
 from icir_control.app.promises.path import cubic, joint_motion_error, tool_motion_error
-from icir_control.app.promises.plants import DEVIATIONS, Outcome, ratio, shipped, textbook
+from icir_control.app.promises.plants import DEVIATIONS, TrackingResult, ratio, shipped, textbook
 from icir_control.app.promises.textbook import KP
 from icir_control.simulation import Plant
 from icir_control.spatial import SE3, exp3
@@ -132,7 +132,9 @@ def beside_integral_action() -> Iterator[Metric]:
 
     def compared(mode: str, plant: Plant) -> float:
         pid = textbook(mode, plant, INTEGRAL)
-        return ratio(shipped(mode, plant), pid if pid.error < 0.5 else Outcome(np.inf, np.inf))
+        return ratio(
+            shipped(mode, plant), pid if pid.error < 0.5 else TrackingResult(np.inf, np.inf)
+        )
 
     for noise, name in ((0.0, 'all_errors'), (NOISE, 'with_noise')):
         plant = replace(ALL_ERRORS, velocity_noise=noise)

@@ -18,7 +18,7 @@ _SHOULDER = np.array([0.0, 0.0, 0.28])  # m
 
 
 @dataclass(frozen=True)
-class Motion:
+class Approach:
     """A motion to a goal, as it went.
 
     Attributes:
@@ -34,7 +34,7 @@ class Motion:
     singular_value: float
 
 
-def motions(count: int, seed: int = 1) -> Iterator[Motion]:
+def motions(count: int, seed: int = 1) -> Iterator[Approach]:
     """Send the arm to random goals that it accepts; a third of them near a singularity.
 
     The plant also has a floor and an arm that collides with itself, which no law knows of: a
@@ -140,7 +140,7 @@ def refused(count: int = 100) -> Iterator[Metric]:
     yield Metric('motion', float(moved), 'rad', 1e-9)
 
 
-def _motion(loop: ClosedLoop, start: Array, goal: SE3) -> Motion | None:
+def _motion(loop: ClosedLoop, start: Array, goal: SE3) -> Approach | None:
     """Go from a posture to a goal; None where that is refused or touches something."""
     loop.restart(start)
     loop.go('down', 1e-3)
@@ -162,7 +162,7 @@ def _motion(loop: ClosedLoop, start: Array, goal: SE3) -> Motion | None:
         if not has_arrived and loop.time > earliest and _has_arrived(loop, goal):
             has_arrived, end = True, loop.time + _SETTLING
     distance = np.linalg.norm(loop.placement.translation - goal.translation)
-    return Motion(float(distance), float(speed_share), float(share), float(singular_value))
+    return Approach(float(distance), float(speed_share), float(share), float(singular_value))
 
 
 def _has_arrived(loop: ClosedLoop, goal: SE3) -> bool:

@@ -91,7 +91,7 @@ _COMBINED = 'combination '
 
 
 @dataclass(frozen=True)
-class Outcome:
+class TrackingResult:
     """How a motion went.
 
     Attributes:
@@ -115,7 +115,7 @@ def combinations(count: int) -> Iterator[Plant]:
             )
 
 
-def shipped(mode: str, plant: Plant, changes: Mapping[str, Any] | None = None) -> Outcome:
+def shipped(mode: str, plant: Plant, changes: Mapping[str, Any] | None = None) -> TrackingResult:
     """Run `home` from upright, or `down` from home, with the controller as it ships.
 
     Args:
@@ -131,11 +131,11 @@ def shipped(mode: str, plant: Plant, changes: Mapping[str, Any] | None = None) -
         begin = loop.time
         log = loop.go(mode, _DURATION + _AFTER)
     except DivergenceError:
-        return Outcome(np.inf, np.inf)
+        return TrackingResult(np.inf, np.inf)
     return _outcome(loop, mode, log, begin)
 
 
-def textbook(mode: str, plant: Plant, ki: float = 0.0) -> Outcome:
+def textbook(mode: str, plant: Plant, ki: float = 0.0) -> TrackingResult:
     """Run the same with the textbook law.
 
     Args:
@@ -158,13 +158,13 @@ def textbook(mode: str, plant: Plant, ki: float = 0.0) -> Outcome:
             rows.append((loop.time, world.position, world.velocity))
             world.step(law.torque(reference, q, v, _PERIOD))
     except DivergenceError:
-        return Outcome(np.inf, np.inf)
+        return TrackingResult(np.inf, np.inf)
     time, position, velocity = (np.array(column[before:]) for column in zip(*rows, strict=True))
     log = TimeSeries(time, {'position': position, 'velocity': velocity})
     return _outcome(loop, mode, log, begin)
 
 
-def ratio(ours: Outcome, theirs: Outcome) -> float:
+def ratio(ours: TrackingResult, theirs: TrackingResult) -> float:
     """Return how many times the error of another law ours is; 0 where only the other diverged."""
     if np.isinf(theirs.error):
         return 1.0 if np.isinf(ours.error) else 0.0
@@ -214,10 +214,10 @@ def _down_references() -> Array:
     return tool_reference(loop.model, loop.tool, _times(_HELD), HOME, _WAY, _DURATION)
 
 
-def _outcome(loop: ClosedLoop, mode: str, log: TimeSeries, begin: float) -> Outcome:
+def _outcome(loop: ClosedLoop, mode: str, log: TimeSeries, begin: float) -> TrackingResult:
     if mode == 'home':
         error = joint_error(log, begin, UPRIGHT, HOME, _DURATION)
     else:
         error, _ = tool_error(loop.world, log, begin, HOME, _WAY, _DURATION)
     share = np.abs(log['velocity']).max(axis=0) / loop.model.velocity_limit
-    return Outcome(error, float(share.max()))
+    return TrackingResult(error, float(share.max()))

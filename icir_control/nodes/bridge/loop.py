@@ -12,7 +12,7 @@ from rclpy.impl.rcutils_logger import RcutilsLogger
 from icir_control.errors import DivergenceError
 from icir_control.nodes.bridge.config import BridgeConfig
 from icir_control.nodes.bridge.gate import CommandGate, StateOutput
-from icir_control.nodes.bridge.timing import Hold, Pacer, PeriodicTasks
+from icir_control.nodes.bridge.timing import Pacer, PauseControl, PeriodicTasks
 from icir_control.nodes.bridge.wrench import PushSchedule
 from icir_control.nodes.transport.conversions import NANOSECONDS
 from icir_control.nodes.transport.endpoints import JointStatePublisher, JointStateSubscription
@@ -109,7 +109,7 @@ class Loop(ABC):
         self.gate = CommandGate(
             lockstep=config.lockstep, any_source=config.command_source == 'any'
         )
-        self.hold = Hold(config.command_timeout)
+        self.hold = PauseControl(config.command_timeout)
         self.pacer = Pacer(world.timestep_ns * 1e-9, config.real_time_factor)
         self.pushes = PushSchedule(world.push, world.clear_push)
         self.tasks = PeriodicTasks()

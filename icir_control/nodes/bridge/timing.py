@@ -113,7 +113,7 @@ class PeriodicTasks:
         self.due = min(self._dues.values())
 
 
-class Hold:
+class PauseControl:
     """What stops simulation time: a pause, except for requested steps, or a diverged world.
 
     Attributes:

@@ -32,7 +32,7 @@ class Goal(Protocol):
 
 
 @dataclass(frozen=True)
-class Motion:
+class AcceptedRequest:
     """A request that was accepted.
 
     Attributes:
@@ -67,7 +67,7 @@ class MotionStatus:
         self._controller = controller
         self._done = done
         self._publisher = node.create_publisher(DiagnosticStatus, '~/motion_status', OUTCOMES)
-        self.motion: Motion | None = None
+        self.motion: AcceptedRequest | None = None
         self._braked_by: BrakedError | None = None
         self._check_ns = 0  # when the motion can be at its end
 
@@ -104,7 +104,7 @@ class MotionStatus:
             return error
         log.info(str(request))
         self.end(Outcome.ABORTED, f'replaced by {request}')
-        self.motion = Motion(request, stamp, self._controller.mode, goal)
+        self.motion = AcceptedRequest(request, stamp, self._controller.mode, goal)
         self._check_ns = 0
         data: dict[str, Any] = {} if sent_ns is None else {'sent': sent_ns}
         if target is not None:
@@ -148,7 +148,7 @@ class MotionStatus:
     def _end_braked(self, error: BrakedError) -> None:
         """Report that the watchdog has ended a mode, and with it what is under way."""
         if self.motion is None:
-            self.motion = Motion(Request(mode=error.mode), '', error.mode, None)
+            self.motion = AcceptedRequest(Request(mode=error.mode), '', error.mode, None)
         self.end(Outcome.ABORTED, str(error), vars(error))
 
     def stop(self, words: str) -> None:

@@ -10,7 +10,7 @@ from rclpy.parameter import Parameter
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
-from icir_control.nodes.keyboard.keys import Mode, modes_of
+from icir_control.nodes.keyboard.keys import ModeKey, modes_of
 from icir_control.nodes.transport.client import NoAnswerError, NodeClient, WatchedNode
 from icir_control.nodes.transport.qos import LATCHED
 from icir_control.share import BRIDGE, CONTROLLER
@@ -44,7 +44,7 @@ class ControllerClient:
         self,
         node: Node,
         *,
-        on_modes: Callable[[Mapping[str, Mode]], None],
+        on_modes: Callable[[Mapping[str, ModeKey]], None],
         on_lost: Callable[[], None],
         on_motion_status: Callable[[DiagnosticStatus], None],
     ) -> None:
@@ -56,7 +56,7 @@ class ControllerClient:
             on_lost: Called when the controller has ended.
             on_motion_status: Called with the outcome of each request to the controller.
         """
-        self.modes: Mapping[str, Mode] | None = None
+        self.modes: Mapping[str, ModeKey] | None = None
         self.running = ''
         self.translating: Sequence[str] = ()
         self.selecting = 0
@@ -84,7 +84,7 @@ class ControllerClient:
         """Ask the controller for its modes; `on_modes` is called with the answer."""
         self._controller.ask()
 
-    def select(self, mode: Mode, answered: Callable[[bool, str], None]) -> None:
+    def select(self, mode: ModeKey, answered: Callable[[bool, str], None]) -> None:
         """Ask the controller to run a mode; sent as soon as the service is found.
 
         Args:

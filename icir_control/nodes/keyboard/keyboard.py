@@ -17,7 +17,7 @@ from icir_control.nodes.keyboard.keys import (
     Jog,
     Jogger,
     JointJog,
-    Mode,
+    ModeKey,
     help_of,
     shadowed,
     table_of,
@@ -124,7 +124,7 @@ class Keyboard:
             valid = ' '.join([*modes, *(own for own in self._own_keys if own.isprintable())])
             self._print(f'{key!r} is not assigned; valid keys: {valid}')
 
-    def _jog(self, jog: Jog, modes: Mapping[str, Mode]) -> None:
+    def _jog(self, jog: Jog, modes: Mapping[str, ModeKey]) -> None:
         running = next((m for m in modes.values() if m.name == self._client.running), None)
         if running is not None and running.takes_pose:
             stamp, text = self._jogger.move(jog)
@@ -146,7 +146,7 @@ class Keyboard:
         else:
             self._client.read_modes()
 
-    def _show_modes(self, modes: Mapping[str, Mode]) -> None:
+    def _show_modes(self, modes: Mapping[str, ModeKey]) -> None:
         self._console.print(table_of(modes))
         for key, text in shadowed(modes).items():
             self._print(f'{key} selects the mode {modes[key].name}, instead of: {text}')

@@ -102,7 +102,7 @@ ROWS = (
 
 
 @dataclass(frozen=True)
-class Mode:
+class ModeKey:
     """One mode of the controller.
 
     Attributes:
@@ -122,7 +122,7 @@ class Mode:
 
 def modes_of(
     names: Sequence[str], takes_pose: Collection[str], values: Mapping[str, Any]
-) -> dict[str, Mode]:
+) -> dict[str, ModeKey]:
     """Return the modes by key.
 
     Args:
@@ -137,11 +137,11 @@ def modes_of(
             full.removeprefix(prefix): v for full, v in values.items() if full.startswith(prefix)
         }
         key = str(own.pop('key', ''))
-        modes[key] = Mode(name, key, str(own.pop('law', '')), name in takes_pose, own)
+        modes[key] = ModeKey(name, key, str(own.pop('law', '')), name in takes_pose, own)
     return modes
 
 
-def shadowed(modes: Mapping[str, Mode]) -> dict[str, str]:
+def shadowed(modes: Mapping[str, ModeKey]) -> dict[str, str]:
     """Return which of the keyboard's own actions a mode hides, by key.
 
     Args:
@@ -150,7 +150,7 @@ def shadowed(modes: Mapping[str, Mode]) -> dict[str, str]:
     return {key: row.text for row in ROWS for key in row.keys if key in modes}
 
 
-def table_of(modes: Mapping[str, Mode]) -> Table:
+def table_of(modes: Mapping[str, ModeKey]) -> Table:
     """Return what each mode's key does.
 
     Args:
@@ -166,7 +166,7 @@ def table_of(modes: Mapping[str, Mode]) -> Table:
     return table
 
 
-def help_of(modes: Mapping[str, Mode]) -> Table:
+def help_of(modes: Mapping[str, ModeKey]) -> Table:
     """Return what the keyboard's own keys do, without those that a mode has.
 
     Args:

@@ -23,7 +23,7 @@ _RUNNING = 'green'
 _MARKUP = re.compile(r'([\\`*_{}\[\]<>#|~])')
 
 
-class Recording:
+class RecorderControl:
     """One recording at a time, for as long as the panel runs.
 
     Attributes:
@@ -95,7 +95,7 @@ class ControlsTab:
         server: viser.ViserServer,
         controller: RemoteNode,
         bridge: RemoteNode,
-        recording: Recording,
+        recording: RecorderControl,
         later: Later,
     ) -> None:
         """Show it.

@@ -15,7 +15,7 @@ from rclpy.executors import SingleThreadedExecutor
 from std_msgs.msg import String
 
 from icir_control.errors import IcirError
-from icir_control.nodes.panel.controls import Recording
+from icir_control.nodes.panel.controls import RecorderControl
 from icir_control.nodes.panel.page import Inputs, Page
 from icir_control.nodes.panel.remote import RemoteNode
 from icir_control.nodes.panel.server import open_server
@@ -80,7 +80,7 @@ class PanelNode:
         self._bridge = RemoteNode(self.node, BRIDGE, 'joint_states', self._renew)
         self._controller = RemoteNode(self.node, CONTROLLER, f'{CONTROLLER}/mode', self._renew)
         self._inputs = Inputs(self.node)
-        self._recording = Recording(self.node)
+        self._recording = RecorderControl(self.node)
         self._subscribe()
         self._description = ''
         self._page: Page | None = None

@@ -15,7 +15,7 @@ from std_msgs.msg import String
 from viser import uplot
 
 from icir_control.dynamics import Model
-from icir_control.nodes.panel.controls import ControlsTab, Recording
+from icir_control.nodes.panel.controls import ControlsTab, RecorderControl
 from icir_control.nodes.panel.interact import InteractTab
 from icir_control.nodes.panel.parameters import Later, ParametersTab
 from icir_control.nodes.panel.pictures import SAVING
@@ -78,7 +78,7 @@ class Page:
         robot: ShownRobot,
         controller: RemoteNode,
         bridge: RemoteNode,
-        recording: Recording,
+        recording: RecorderControl,
         later: Later,
     ) -> None:
         """Show everything.
