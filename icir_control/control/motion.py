@@ -37,6 +37,9 @@ ATTEMPTS, JOINT_ATTEMPTS = 6, 20
 MOST_STRETCH = 4.0
 """Of the time between two attempts: torque is no square of it where the weight counts, too."""
 
+COMPLIANT_SPARE, TORQUE_SPARE = 1.05, 1.02
+"""Times what an attempt has shown to be needed: the next one should not fail by a little."""
+
 MARGIN = 0.01
 """[rad or m] That the end of a motion keeps to the position limits where that is possible."""
 
@@ -128,6 +131,7 @@ def plan_joint_motion(
             kind = f'{TORQUE_SHARE:.0%} of its effort limit'
         if factor <= 1.0:
             break
+        # A little more, so that the next attempt does not fail by rounding.
         seconds *= min(factor * (1.0 + 1e-6), MOST_STRETCH)
         note = (
             f'the motion takes {seconds:.3g} s instead of {duration:g} s: '
@@ -251,10 +255,10 @@ def _plan_straight(
         if end.kind == STUCK and not end.singular_value < threshold:
             planned *= 2.0  # so much too fast that the joints did not even begin to follow
         elif end.kind == ARRIVED and is_compliant and is_slowed:
-            planned = 1.05 * end.duration  # a compliant arm does not slow its path down
+            planned = COMPLIANT_SPARE * end.duration  # a compliant arm does not slow its path down
         elif end.kind == ARRIVED and end.square > 1.0:
             # More torque than there is.
-            planned *= 1.02 * min(float(np.sqrt(end.square)), MOST_STRETCH)
+            planned *= TORQUE_SPARE * min(float(np.sqrt(end.square)), MOST_STRETCH)
         else:
             break
     arm.check_friction('the path', trace)

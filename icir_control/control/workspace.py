@@ -36,6 +36,9 @@ from icir_control.spatial import SE3, Motion
 from icir_control.spatial.arrays import checked
 from icir_control.trajectory import JointTrajectory, SE3Trajectory
 
+REST_SPEED = 1e-6
+"""[rad/s or m/s] A start that is slower in each joint is one from rest."""
+
 
 def _take_state(state: np.ndarray, q: np.ndarray, v: np.ndarray) -> int:
     """Copy q and v; return 1, and copy nothing, if lengths differ or a number is not finite."""
@@ -295,7 +298,7 @@ class Workspace:
         # The reference is put one period before the start, so that its first step leads there.
         memory.reference_time = time - tick.period
         memory.path_time = memory.path_time_now = 0.0
-        at_rest = np.abs(v).max(initial=0.0) < 1e-6
+        at_rest = np.abs(v).max(initial=0.0) < REST_SPEED
         memory.path_rate = memory.rate_now = memory.speed_scale if at_rest else 1.0
         memory.q_before[:] = q - 2.0 * tick.period * v
         tick.position_reference[:] = q - tick.period * v
