@@ -649,14 +649,14 @@ def test_the_status_says_that_feedback_is_softer_until_the_next_start(source):
     def bandwidth() -> str:
         return next(pair.value for pair in heard[-1].values if pair.key == 'feedback bandwidth')
 
-    def run(speed: float) -> None:
-        for _ in range(60):
+    def run(speed: float, ticks: int) -> None:
+        for _ in range(ticks):
             source.stamp_ns += MILLISECOND
             source.answer_to(joint_state(source.stamp_ns, source.token, HOME, (speed,) * 6))
 
     for _ in range(2):  # stopped, held, and stopped again
-        run(10.0)
-        run(0.0)
+        run(10.0, 60)
+        run(0.0, 200)
     source.observer.spin_until(lambda: source.hold(HOME) and heard and bandwidth() == '0.25')
     assert 'feedback is softer' in heard[-1].message
     source.restart('another run')
