@@ -61,8 +61,8 @@ def test_an_arm_that_its_model_shakes_is_held_more_softly(model):
 
 
 def test_an_arm_too_heavy_for_its_motors_is_not_called_lighter_than_its_model():
-    arm = TwoUrdfs(urdf_of().read_text(), with_load(25.0, 0.3), HOME)
-    arm.go('hold', 3.0)
+    arm = TwoUrdfs(urdf_of().read_text(), with_load(12.0, 0.3), HOME)
+    arm.go('hold', 5.0)
     told = [text for text in errors_of(arm) if 'of its bandwidth' in text]
     assert told
     for text in told:
