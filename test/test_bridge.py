@@ -443,6 +443,7 @@ def answer_for(client, seconds, effort=(0.0,) * 6):
 SLOWED = 0.7  # what the client's own work may leave of the pace
 
 
+@pytest.mark.slow
 def test_the_pace_holds_and_can_be_changed(ros_graph):
     # Steps long enough for a client that goes through an executor, on a busy machine.
     process = start_bridge(ros_graph, 'timestep:=0.01', 'real_time_factor:=0.5')

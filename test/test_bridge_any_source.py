@@ -125,6 +125,7 @@ def test_positions_of_a_sine_are_followed(hardware):
     assert errors.max() < 5e-3
 
 
+@pytest.mark.slow
 def test_velocities_and_efforts_are_taken_too_and_nan_means_none(hardware):
     nan = np.full(6, np.nan)
     velocity = 0.2 * DIRECTIONS

@@ -149,6 +149,7 @@ def test_free_running_answers_in_time(ros_graph):
     assert 'no command for' not in session.bridge.output
 
 
+@pytest.mark.slow
 def test_no_answer_is_missed_while_the_process_hangs(ros_graph):
     session = Session(ros_graph, bridge_parameters=('real_time_factor:=0.0',), composed=True)
     missed = deque(maxlen=1)

@@ -128,7 +128,9 @@ class Own(Law):
 
 
 @only_compiled
-@pytest.mark.parametrize('changed', ['helper.py', 'numbers_of_mine.py'])
+@pytest.mark.parametrize(
+    'changed', [pytest.param('helper.py', marks=pytest.mark.slow), 'numbers_of_mine.py']
+)
 def test_a_law_is_compiled_anew_when_what_it_calls_or_names_elsewhere_changes(changed, tmp_path):
     texts = {
         'numbers_of_mine.py': 'FACTOR = 2.0\n',

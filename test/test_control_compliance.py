@@ -92,7 +92,7 @@ def test_a_moving_spring_takes_the_tool_along_its_line(robot):
     assert np.abs(places[-1] - line[-1]).max() < 1e-5
 
 
-@pytest.mark.parametrize('robot', ['gen3_6dof', 'gen3_7dof'])
+@pytest.mark.parametrize('robot', ['gen3_6dof', pytest.param('gen3_7dof', marks=pytest.mark.slow)])
 def test_a_spring_that_a_hand_holds_off_takes_a_target(robot):
     """The path is the reference's: it takes its time, and the arm stays off by K^-1 f."""
     loop = ClosedLoop(robot=robot, start=np.zeros(int(robot[5])))
@@ -135,7 +135,7 @@ def test_float_follows_a_hand_and_keeps_its_orientation(axis):
     assert 0.0 < rest < 2.0
 
 
-@pytest.mark.parametrize('robot', ['gen3_6dof', 'gen3_7dof'])
+@pytest.mark.parametrize('robot', ['gen3_6dof', pytest.param('gen3_7dof', marks=pytest.mark.slow)])
 def test_an_arm_with_friction_that_was_pushed_in_float_comes_to_rest(robot):
     """Anchor: asked for as an acceleration, the orientation kept 11 of 24 such arms moving."""
     rng = np.random.default_rng(5)

@@ -89,6 +89,7 @@ def test_its_references_are_the_path_and_its_derivatives(motion):
         np.testing.assert_allclose(reference[1:-1, order], slope, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_on_the_exact_plant_it_leaves_what_the_documents_say():
     assert textbook('home', Plant()).error == pytest.approx(11.8e-6, rel=0.02)
     assert textbook('down', Plant()).error < 1e-6

@@ -177,8 +177,8 @@ def test_repulsion_at_a_position_limit_takes_energy():
         [1.3, 0.5, 2.0, -2.2, 0.1, -0.2],
         [-1.6, -0.5, -0.9, 0.9, -1.2, -0.5],
         [2.2, -0.4, -1.0, 1.7, -1.4, 1.1],
-        [-1.7, 0.0, -1.7, 1.0, -0.8, -1.8],
-        [0.7, 0.4, -2.2, -0.3, 0.7, -1.6],
+        pytest.param([-1.7, 0.0, -1.7, 1.0, -0.8, -1.8], marks=pytest.mark.slow),
+        pytest.param([0.7, 0.4, -2.2, -0.3, 0.7, -1.6], marks=pytest.mark.slow),
     ],
 )
 def test_the_drag_at_the_speed_limits_does_not_shake_a_damped_joint_that_is_late(posture):
@@ -299,7 +299,7 @@ def test_a_push_that_has_just_ended_is_not_borne_as_weight():
     assert speed_share(loop) < 1e-3
 
 
-@pytest.mark.parametrize('robot', ['gen3_6dof', 'gen3_7dof'])
+@pytest.mark.parametrize('robot', ['gen3_6dof', pytest.param('gen3_7dof', marks=pytest.mark.slow)])
 def test_an_arm_that_carries_more_than_it_knows_is_braked_and_held(robot):
     """Anchor: it sank, at up to 0.9 of a velocity limit, 3 s after the watchdog's stop and on."""
     for load in [{'payload_mass': 1.0, 'payload_offset': (0.1, 0.0, 0.0)}, {'payload_mass': 2.0}]:

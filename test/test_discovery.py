@@ -63,6 +63,7 @@ def test_a_node_announces_itself_for_seconds(ros_graph, node):
     assert announcements_of(ros_graph, node, 3.0, most=16) == 16
 
 
+@pytest.mark.slow
 def test_a_profile_of_the_users_own_stands(ros_graph, tmp_path):
     (tmp_path / 'own.xml').write_text(OWN)
     environment = {PROFILE: str(tmp_path / 'own.xml')}

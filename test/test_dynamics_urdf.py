@@ -376,6 +376,7 @@ def test_no_other_error_leaks(start, length, replacement):
         load_urdf(text[:start] + replacement + text[start + length :])
 
 
+@pytest.mark.slow
 def test_a_urdf_is_read_without_the_mesh_library_which_works_afterwards() -> None:
     code = """
 import sys

@@ -119,6 +119,7 @@ def test_keys_of_one_burst_act_in_the_order_typed(ros_graph, keyboard):
     assert keyboard.wait(5.0) == 0
 
 
+@pytest.mark.slow
 def test_a_controller_that_is_killed_and_comes_back_is_asked_anew(ros_graph, keyboard):
     controller = ros_graph.start('controller')
     keyboard.wait_for(TABLE)

@@ -102,6 +102,7 @@ def test_each_state_is_in_the_file_as_it_was(recorded):
     assert (hold.name, hold.value.double_value) == ('external_wrench_hold', 0.2)
 
 
+@pytest.mark.slow
 def test_states_of_another_bridge_are_recorded_from_their_topic(ros_graph, tmp_path):
     path = tmp_path / 'run.mcap'
     recorder = start_recorder(ros_graph, path, '--namespace', 'left')

@@ -239,6 +239,7 @@ def test_a_rate_is_a_finite_number(tmp_path, rate):
         publish(Recording(tmp_path / 'run.mcap'), float(rate))
 
 
+@pytest.mark.slow
 def test_a_recording_is_published_at_its_pace(ros_graph, tmp_path):
     path = tmp_path / 'run.mcap'
     rows = write_run(path, (('gravity', 50), ('home', 250)))

@@ -19,6 +19,7 @@ def run_script(graph, text, *arguments):
     return graph.run([sys.executable, '-c', text, *arguments])
 
 
+@pytest.mark.slow
 def test_a_simulation_here_goes_as_two_processes_do_to_the_last_bit(ros_graph):
     session = Session(ros_graph, recorded=True)
     observer = session.observer

@@ -235,6 +235,7 @@ def test_a_display_that_does_not_answer_is_a_reason():
 # --- what it shows
 
 
+@pytest.mark.slow
 def test_the_window_shows_the_arm_and_follows_it(screen):
     with Session(screen.display, 'auto') as session:
         assert session.reason == ''

@@ -98,6 +98,7 @@ def test_motion_converges_to_the_continuous_one():
     assert errors[1] / errors[2] == pytest.approx(2.0, rel=0.05)
 
 
+@pytest.mark.slow
 def test_energy_of_a_free_swing_stays():
     def energy(world):
         q, v, _ = state(world)

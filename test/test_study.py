@@ -427,6 +427,7 @@ def test_the_study_that_ships_is_one_and_is_that_of_its_page():
     assert text in page
 
 
+@pytest.mark.slow
 def test_a_recording_is_of_one_run(tmp_path):
     command = [*PROGRAM, 'study']
     (tmp_path / 'study.yaml').write_text(TEXT)
