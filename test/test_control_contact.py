@@ -11,6 +11,7 @@ from icir_control.app.promises.plants import DEVIATIONS
 from icir_control.control import Controller, ControllerConfig, Waypoints
 from icir_control.dynamics import compute_all_terms, frame_placement
 from icir_control.simulation import Plant
+from icir_control.spatial import SE3
 
 RADIUS = 0.02
 RIGID = [0.002, 1.0]  # time constant [s] and damping ratio of MuJoCo's contacts
@@ -94,8 +95,8 @@ def press(law, seconds, depth=0.5 * WAY, gone=np.inf, noise=0.0):
 def shipped(speed, seconds, mode='down', then=(np.inf, ''), changes=None, **kwargs):
     """What the shipped controller does when `mode` goes down at a peak speed [m/s].
 
-    At a time [s], and not before it has been at work, another mode may come. Parameters may have
-    `changes`.
+    At a time [s], and not before it has been at work, another mode may come, or what a function
+    asks of the controller. Parameters may have `changes`.
     """
     duration = 1.5 * WAY / speed
     model = model_of()
@@ -109,8 +110,8 @@ def shipped(speed, seconds, mode='down', then=(np.inf, ''), changes=None, **kwar
     def law(time, q, v):
         if time == 0.1:
             controller.select(mode)
-        if time == then[0]:
-            controller.select(then[1])
+        if abs(time - then[0]) < 1e-9:
+            then[1](controller) if callable(then[1]) else controller.select(then[1])
         torque = controller.tick(time, q, v)
         events.extend((time, event) for event in controller.take_events())
         saturated = (np.abs(controller.torque_unsaturated) > model.effort_limit).any()
@@ -185,6 +186,22 @@ def test_the_next_mode_does_not_press_harder(mode, noise):
     assert after.mean() < before + 2.0
     assert after.max() < 20.0
     assert len(run.events) == 1
+
+
+def test_a_target_that_is_given_in_a_contact_lifts_the_tool_at_once():
+    """Its path begins where the arm is, and not at the reference behind the floor."""
+
+    def lift(controller):
+        pose = controller.current_pose
+        controller.set_target_pose(SE3(pose.rotation, pose.translation + [0.0, 0.0, 0.05]))
+
+    waits = 0.1 + 0.75 * WAY / 0.25 + 1.0
+    run = shipped(0.25, waits + 4.0, then=(waits, lift))
+    before = run.force[(run.time > waits - 0.2) & (run.time < waits)].max()
+    assert before > 1.0
+    assert run.force[run.time > waits].max() < before + 0.5
+    assert (run.force[run.time > waits + 0.5] == 0.0).all()
+    assert len(run.contacts()) == 1
 
 
 def test_the_wrench_of_a_contact_is_that_of_the_floor():
