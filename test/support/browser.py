@@ -68,6 +68,11 @@ class Browser:
             assert not watch.is_over(PATIENCE), f'not on the page: {what}\n{self.text[:2000]}'
             time.sleep(PAUSE)
 
+    def wait_until_drawn(self) -> None:
+        """Wait until what the page has taken in is on it."""
+        twice = 'const end = arguments[0]; requestAnimationFrame(() => requestAnimationFrame(end))'
+        self.driver.execute_async_script(twice)
+
     @property
     def text(self) -> str:
         """All that can be read."""
