@@ -58,6 +58,9 @@ WINDUP_TIME = 0.01
 MEAN_TIME = 0.3
 """[s] Of that mean."""
 
+SWING_TIME = 0.005
+"""[s] Over which what it passes the mean by is averaged; the fastest oscillation takes 0.04 s."""
+
 TURN_SPEED = 0.002
 """[rad/s or m/s] Of a joint's reference, at which its friction has turned."""
 
@@ -293,18 +296,21 @@ def _learn_friction(memory: Struct, change: float, i: int) -> None:
 def _back_off(memory: Struct, i: int, h: float, mean_share: float) -> bool:
     """Halve the trust in the estimate of joint i when it swings to the other side of its mean.
 
+    An average counts: a step of an encoder kicks the estimate, and a tick later kicks it back.
+
     Returns:
         Whether the estimate is on one of its sides, beyond `SWING`.
     """
     trust, mean, side = memory.observer_trust, memory.disturbance_mean, memory.disturbance_side
+    beyond = memory.disturbance_swing
     r = memory.disturbance[i] + memory.friction_direction[i] * memory.friction[i]
     mean[i] += mean_share * (r - mean[i])
+    beyond[i] += min(h / SWING_TIME, 1.0) * (r - mean[i] - beyond[i])
     trust[i] += h / TRUST_TIME * (1.0 - trust[i])
     swing = SWING * memory.effort_limit[i]
-    beyond = r - mean[i]
-    swings = abs(beyond) > swing
+    swings = abs(beyond[i]) > swing
     if swings:
-        now = 1.0 if beyond > 0.0 else -1.0
+        now = 1.0 if beyond[i] > 0.0 else -1.0
         if side[i] * now < 0.0:
             trust[i] *= 0.5
         side[i] = now
@@ -326,7 +332,7 @@ def forget_motion(memory: Struct, tick: Struct) -> None:
     """Forget all that the motion of an arm has shown: noise, friction, inertia and contacts."""
     memory.observing = memory.ticks = 0
     memory.shown_inertia[:] = 0.0
-    memory.disturbance_mean[:] = memory.disturbance_side[:] = 0.0
+    memory.disturbance_mean[:] = memory.disturbance_swing[:] = memory.disturbance_side[:] = 0.0
     memory.resistance[:] = 0.0
     memory.friction[:] = memory.friction_direction[:] = memory.friction_time[:] = 0.0
     memory.residual[:] = memory.smooth_residual[:] = memory.residual_mean[:] = 0.0

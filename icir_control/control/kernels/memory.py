@@ -117,6 +117,7 @@ MEMORY_LAYOUT = Layout(
         'followed_acceleration': (n,),
         'shown_inertia': (n,),
         'disturbance_mean': (n,),
+        'disturbance_swing': (n,),
         'disturbance_side': (n,),
         'disturbance': (n,),
         # Of that, friction: its size, direction, and time since that changed (1: all is learnt).
