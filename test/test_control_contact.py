@@ -37,12 +37,22 @@ class Run:
         return [(time, event) for time, event in self.events if 'contact: ' in event.text]
 
 
-def floor_plant(depth):
-    """The arm without its own shapes, and a floor so far below a ball at its tool."""
+def tool_at(q):
+    """Where the tool is [m]."""
     model = model_of()
     data = model.create_data()
-    compute_all_terms(model, data, HOME, np.zeros(6))
-    tool = np.asarray(frame_placement(model, data, 'end_effector_link').translation)
+    compute_all_terms(model, data, q, np.zeros(6))
+    return np.asarray(frame_placement(model, data, 'end_effector_link').translation)
+
+
+def wall_plant(touched, normal):
+    """The arm without its own shapes, and a wall that a ball at its tool touches at a point.
+
+    Args:
+        touched: Where the tool is then [m].
+        normal: Of the wall, towards the arm.
+    """
+    tool = tool_at(HOME)
     spec = mujoco.MjSpec.from_file(str(urdf_of()))
     bare = spec.compile()
     state = mujoco.MjData(bare)
@@ -55,21 +65,23 @@ def floor_plant(depth):
     touching = {'contype': 1, 'conaffinity': 1, 'solref': RIGID, 'mass': 0.0}
     ball = mujoco.mjtGeom.mjGEOM_SPHERE
     spec.body('bracelet_link').add_geom(type=ball, size=[RADIUS, 0, 0], pos=at, **touching)
-    below = [tool[0], tool[1], tool[2] - RADIUS - depth - 0.05]
-    box = mujoco.mjtGeom.mjGEOM_BOX
-    spec.worldbody.add_geom(type=box, size=[1.0, 1.0, 0.05], pos=below, **touching)
+    box, turn = mujoco.mjtGeom.mjGEOM_BOX, np.empty(4)
+    mujoco.mju_quatZ2Vec(turn, normal)
+    within = touched - (RADIUS + 0.05) * normal
+    spec.worldbody.add_geom(type=box, size=[1.0, 1.0, 0.05], pos=within, quat=turn, **touching)
     plant = spec.compile()
     plant.opt.timestep = 1e-3
     return plant
 
 
 def press(law, seconds, depth=0.5 * WAY, gone=np.inf, noise=0.0):
-    """Run a law, (time, q, v) -> torque, on the floor, which may go away at a time [s].
+    """Run a law, (time, q, v) -> torque, on a floor so far below, which may go at a time [s].
 
     The law sees positions and velocities with noise, of 1e-4 rad and 1e-2 rad/s times `noise`.
     """
     rng = np.random.default_rng(1)
-    plant = floor_plant(depth)
+    up = np.array([0.0, 0.0, 1.0])
+    plant = wall_plant(tool_at(HOME) - depth * up, up)
     data = mujoco.MjData(plant)
     data.qpos = HOME
     mujoco.mj_forward(plant, data)
@@ -204,6 +216,39 @@ def test_a_target_that_is_given_in_a_contact_lifts_the_tool_at_once():
     assert len(run.contacts()) == 1
 
 
+@pytest.mark.parametrize('bits', [16, 17])
+@pytest.mark.parametrize('seed', range(6))
+def test_a_wall_is_felt_by_an_arm_with_encoders(bits, seed):
+    """Their counts shake the residual; what lasts is felt beside them, and the arm is not lost."""
+    rng = np.random.default_rng(seed)
+    start, goal = HOME + rng.uniform(-0.4, 0.4, 6), HOME + rng.uniform(-0.7, 0.7, 6)
+    share = rng.uniform(0.3, 0.7)
+    there, before = (tool_at(start + s * (goal - start)) for s in (share, share - 1e-3))
+    plant = wall_plant(there, (before - there) / np.linalg.norm(before - there))
+    goal_deg = np.degrees(goal).tolist()
+    ready = {'modes__ready__target_deg': goal_deg, 'modes__ready__duration': 3.0}
+    config = changed(parameters_of(), initial_mode='hold', clearance=0.0, **ready)
+    controller = Controller(model_of(), ControllerConfig.from_parameters(config, model_of()))
+    data, count = mujoco.MjData(plant), 2.0 * np.pi / 2**bits
+    data.qpos = start
+    mujoco.mj_forward(plant, data)
+    seen = np.round(start / count) * count
+    controller.restart(0.0, seen, np.zeros(6))
+    events, touched = [], None
+    for k in range(5000):
+        if k == 1000:
+            controller.select('ready')
+        before, seen = seen, np.round(data.qpos / count) * count
+        data.qfrc_applied = controller.tick(k * 1e-3, seen, (seen - before) * 1e3)
+        events += [(k, event) for event in controller.take_events()]
+        mujoco.mj_step(plant, data)
+        touched = k if touched is None and data.ncon else touched
+    first, event = events[0]
+    assert 'ready: contact: ' in event.text
+    assert first - touched <= 50
+    assert [event.text for _, event in events if event.level == 'error'] == []
+
+
 def test_the_wrench_of_a_contact_is_that_of_the_floor():
     run = shipped(0.05, 0.1 + 0.75 * WAY / 0.05 + 1.0)
     up = [0.0, 0.0, run.force[-100:].mean()]
@@ -251,6 +296,20 @@ def test_a_contact_of_a_wrong_plant_ends(wrong):
     texts = [event.text for event in loop.controller.take_events()]
     assert 'ready: contact: ' in texts[0]
     assert texts[-1] == 'ready: no contact; the path goes on'
+    assert loop.controller.motion_left == 0.0
+
+
+def test_a_load_that_is_left_by_a_contact_does_not_stop_the_path_for_good():
+    """As a model that is wrong there does: the path has gone on by far more than a wall allows."""
+    loop = ClosedLoop(start=HOME)
+    loop.go('ready', 0.8)
+    for force, ticks in ((40.0, 700), (5.0, 10000)):
+        push = [0.0, force, 0.0, 0.0, 0.0, 0.0]
+        loop.run(ticks, lambda push=push: loop.world.push(loop.tool, push))
+    texts = [event.text for event in loop.controller.take_events()]
+    assert len(texts) == 2
+    assert 'ready: contact: ' in texts[0]
+    assert texts[1] == 'ready: no contact; the path goes on'
     assert loop.controller.motion_left == 0.0
 
 

@@ -10,7 +10,7 @@ from icir_control.compiled import reporting
 from icir_control.control.config import ControllerConfig, Mode
 from icir_control.control.engine import Engine
 from icir_control.control.kernels.contact import FREE
-from icir_control.control.kernels.inertia import forget_inertia
+from icir_control.control.kernels.estimate import forget_doubtful
 from icir_control.control.kernels.memory import TOO_FAST, TOO_LONG
 from icir_control.control.law import Plan
 from icir_control.control.laws.joint import Hold
@@ -240,8 +240,7 @@ class Controller(Switching):
             self._braking_until = time + BRAKING_TIME
             self._slow_from = time
             engine.begin_braking()
-            forget_inertia(engine.memory)  # feedback with one that is gone shakes the arm
-            engine.memory.residual_spread[:] = 0.0  # of a push, more likely than of feedback
+            forget_doubtful(engine.memory)
         elif not engine.is_slower_than(self._held_share(time)):
             self._slow_from = time
         elif time > self._slow_from + SLOW_TIME:

@@ -269,7 +269,7 @@ class Workspace:
         """Let a new motion begin as if the arm touched nothing."""
         memory = self.memory
         memory.contact, memory.contact_changed, memory.rate_limit = FREE, 0, np.inf
-        memory.time_over, memory.time_still = 0.0, np.inf
+        memory.time_over, memory.time_free, memory.time_still = 0.0, np.inf, np.inf
         memory.residual_mean[:] = memory.residual
         memory.off_joint_path[:] = memory.off_path_rate[:] = 0.0
 

@@ -11,6 +11,7 @@ import numpy as np
 from icir_control.compiled import part
 from icir_control.control.kernels.linear import clear, copy
 from icir_control.control.kernels.memory import JOINT_PATH, NO_PATH
+from icir_control.control.kernels.plant import independence
 from icir_control.control.kernels.structs import Struct
 from icir_control.trajectory.kernels import polynomial_at
 
@@ -18,7 +19,7 @@ RESIDUAL_GAIN = 200.0
 """[1/s] Of the fast observer."""
 
 SMOOTH_GAIN, SMOOTH_NOISE = 30.0, 0.15
-"""[1/s] Of the filter after it, and the share of the noise that it leaves."""
+"""[1/s] Of the filter after it, and the share of white noise that it leaves."""
 
 MEAN_RATE = 10.0
 """[1/s] At which the mean of the residual follows it, and friction at a reversal is forgotten."""
@@ -56,6 +57,9 @@ TICKS = 4
 PRESSING_RATE = 10.0
 """[1/s] At which a waiting path builds up the torque of contact."""
 
+LARGEST_PRESSED = 20.0
+"""Times the torque of contact that a path may have built up, were what it touches rigid."""
+
 OVER_SHARE, OVER_TIME = 0.5, 0.3
 """Share of the torque of contact, and time [s] below it, after which the contact is over; time
 above it counts backwards."""
@@ -66,6 +70,10 @@ just ended leaves the residual, and would pass for one."""
 
 END_TIME = 0.5
 """[s] After the reference has moved, in which the arm may still come to what was in its way."""
+
+AGAIN_TIME = 0.5
+"""[s] After a contact, in which what was in the way may be there still: it is felt, too, where the
+path that goes on comes to it slowly."""
 
 BACK_RATE = 10.0
 """[1/s] At which the reference comes back to a path of the joints from where the arm touched."""
@@ -89,10 +97,11 @@ def contact_share(memory: Struct, tick: Struct, unexplained: float, i: int) -> f
 
     An encoder hides a motion of less than a count, and shows the next as a leap of the velocity.
     The least change of the position that was ever seen is a count, or next to nothing. What comes
-    too slowly to be told from noise, and whether the contact lasts, a smooth residual tells.
+    too slowly to be told from noise, and whether the contact lasts, a smooth residual tells: what
+    a count adds to the momentum is gone with the next one, and hardly moves it.
     """
     h, residual, mean = tick.period, memory.residual, memory.residual_mean
-    spread = memory.residual_spread
+    spread, smooth_spread = memory.residual_spread, memory.smooth_spread
     friction = memory.contact_friction
     residual[i] += min(RESIDUAL_GAIN * h, 1.0) * (unexplained - residual[i])
     is_free = memory.contact == FREE
@@ -128,18 +137,21 @@ def contact_share(memory: Struct, tick: Struct, unexplained: float, i: int) -> f
     if not is_free:
         return lasts / (torque + friction[i])  # noise must not end a contact
     more = abs(residual[i] - mean[i])
-    share = lasts / (torque + beside + SMOOTH_NOISE * noise + shaking)
+    left = max(SMOOTH_NOISE * np.sqrt(independence(memory, h, i)), SMOOTH_GAIN * h)
+    share = lasts / (torque + beside + left * noise + SHAKING * smooth_spread[i])
     torque = min(max(SMALL_SHARE * torque, ERRED * error[i]), torque)
     share = max(share, more / (torque + beside + noise + shaking))
     if share > OVER_SHARE and memory.time_over < START_TIME:
         mean[i] = smooth[i] = residual[i]
         return 0.0
+    again = min(memory.time_free / AGAIN_TIME, 1.0)
     if memory.tracks:  # feedback shakes an arm; what shakes one that yields is a hand
-        spread[i] += SPREAD_RATE * h * (more - spread[i])
+        spread[i] += SPREAD_RATE * h * again * (more - spread[i])
+        smooth_spread[i] += SPREAD_RATE * h * again * (lasts - smooth_spread[i])
     rate = ERROR_RISE if more > error[i] else ERROR_FALL
     error[i] += rate * h * (more - error[i])
     if share <= 1.0 or memory.ticks_touching == 0:
-        mean[i] += MEAN_RATE * h * (residual[i] - mean[i])
+        mean[i] += MEAN_RATE * h * again * (residual[i] - mean[i])
     return share
 
 
@@ -148,7 +160,8 @@ def decide_contact(memory: Struct, tick: Struct, share: float) -> None:
     """Tell whether the arm touches something, and how fast its path may go on then.
 
     A path that waits goes on so slowly that its feedback reaches the torque of contact at
-    `PRESSING_RATE`, and stops there; one that presses with more goes back.
+    `PRESSING_RATE`, and stops there; one that presses with more goes back. Where it should have
+    reached that many times over, what was in the way is gone, and what is left is a wrong model.
 
     Args:
         memory: Of the controller.
@@ -158,16 +171,19 @@ def decide_contact(memory: Struct, tick: Struct, share: float) -> None:
     if memory.contact != FREE:
         memory.contact_share = share
         least = -1.0 if memory.path_time > 0.0 else 0.0
-        memory.rate_limit = memory.pressing_rate * max(1.0 - share, least)
+        ahead = max(1.0 - share, least)
+        memory.rate_limit = memory.pressing_rate * ahead
+        memory.pressed += PRESSING_RATE * tick.period * ahead
         step = tick.period if share < OVER_SHARE else -tick.period
         memory.time_over = max(memory.time_over + step, 0.0)
-        if memory.time_over > OVER_TIME:
-            memory.time_over = 0.0
+        if memory.time_over > OVER_TIME or memory.pressed > LARGEST_PRESSED:
+            memory.time_over = memory.time_free = 0.0
             memory.contact = FREE
             memory.contact_changed = 1
             memory.rate_limit = np.inf
         return
     memory.time_over += tick.period
+    memory.time_free += tick.period
     under_way = memory.path != NO_PATH and memory.path_time_now < memory.duration
     if under_way and _fastest(tick.velocity_reference) > STILL:
         memory.time_still = 0.0
@@ -178,7 +194,7 @@ def decide_contact(memory: Struct, tick: Struct, share: float) -> None:
     if memory.ticks_touching == TICKS:
         memory.contact = TOUCHED
         memory.contact_changed = 1
-        memory.time_over = memory.contact_share = 0.0
+        memory.time_over = memory.contact_share = memory.pressed = 0.0
         _find_pressing_rate(memory, tick)
 
 

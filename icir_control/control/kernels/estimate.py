@@ -22,7 +22,7 @@ from icir_control.control.kernels.inertia import (
 )
 from icir_control.control.kernels.linear import clear, copy
 from icir_control.control.kernels.memory import CALM, NO_PATH
-from icir_control.control.kernels.plant import NOISE_TIME, QUIET
+from icir_control.control.kernels.plant import NOISE_TIME, QUIET, independence
 from icir_control.control.kernels.structs import Struct
 
 FADE_TIME = 0.1
@@ -147,7 +147,7 @@ def observe(memory: Struct, tick: Struct) -> None:
         if memory.observing and gain > 0.0 and memory.contact == FREE:
             # What is not cancelled is no part of the loop.
             stable = min(gain, rate[i] * shown[i] / lacking) if memory.tracks else gain
-            independent = _independence(memory, h, i)
+            independent = independence(memory, h, i)
             quiet = _quiet_gain(memory, h, independent, i)
             share = min(trust[i] * min(stable, quiet) * h, 1.0)
             if memory.time_saturated > WINDUP_TIME:
@@ -204,17 +204,6 @@ def _open(memory: Struct, h: float, i: int) -> None:
     wanted = 0.0 if is_wrong else 1.0
     share = min(h / OPEN_TIME, 1.0)
     memory.cancelled_share[i] += share * (wanted - memory.cancelled_share[i])
-
-
-@part
-def _independence(memory: Struct, h: float, i: int) -> float:
-    """Return the share of joint i's noise of velocity, in variance, that its positions lack.
-
-    None of it where the velocity is the difference of positions: the errors of an encoder cancel
-    in the sum that the estimate is, and what stays keeps the arm from creeping inside a count.
-    """
-    noise = max(memory.velocity_noise[i], 0.0) * h * h + 1e-30
-    return min(memory.independent_noise[i] / noise, 1.0)
 
 
 @part
@@ -328,6 +317,16 @@ def _unexplained(memory: Struct, v: np.ndarray, h: float, i: int) -> float:
     return momentum / h + bias - memory.torque_applied[i]
 
 
+def forget_doubtful(memory: Struct) -> None:
+    """Forget what a stop of the watchdog makes doubtful.
+
+    Feedback with an inertia that is gone shakes the arm; and what has shaken the residual was a
+    push, more likely than feedback.
+    """
+    forget_inertia(memory)
+    memory.residual_spread[:] = memory.smooth_spread[:] = 0.0
+
+
 def forget_motion(memory: Struct, tick: Struct) -> None:
     """Forget all that the motion of an arm has shown: noise, friction, inertia and contacts."""
     memory.observing = memory.ticks = 0
@@ -337,9 +336,9 @@ def forget_motion(memory: Struct, tick: Struct) -> None:
     memory.friction[:] = memory.friction_direction[:] = memory.friction_time[:] = 0.0
     memory.residual[:] = memory.smooth_residual[:] = memory.residual_mean[:] = 0.0
     memory.contact_friction[:] = memory.contact_inertia[:] = 0.0
-    memory.residual_spread[:] = memory.residual_error[:] = 0.0
+    memory.residual_error[:] = 0.0
     memory.observer_trust[:] = memory.cancelled_share[:] = 1.0
-    forget_inertia(memory)
+    forget_doubtful(memory)
     memory.unexplained[:] = 0.0
     memory.acceleration_before[:] = memory.followed_acceleration[:] = 0.0
     memory.position_count[:] = 1.0  # as coarse as can be, until it is seen to change

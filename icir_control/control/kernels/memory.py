@@ -146,11 +146,14 @@ MEMORY_LAYOUT = Layout(
         'smooth_residual': (n,),
         'residual_mean': (n,),
         'residual_spread': (n,),
+        'smooth_spread': (n,),
         'residual_error': (n,),
         'pressing_rate': (),
+        'pressed': (),
         'contact_share': (),
         # Since a motion has begun free; in a contact, since it is over.
         'time_over': (),
+        'time_free': (),
         # Since the reference has moved.
         'time_still': (),
         'off_joint_path': (n,),

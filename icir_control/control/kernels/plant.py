@@ -229,6 +229,17 @@ def _learn_noise(memory: Struct, q: np.ndarray, v: np.ndarray, h: float) -> None
 
 
 @part
+def independence(memory: Struct, h: float, i: int) -> float:
+    """Return the share of joint i's noise of velocity, in variance, that its positions lack.
+
+    None of it where the velocity is the difference of positions: the errors of an encoder cancel
+    in the sum that the estimate is, and what stays keeps the arm from creeping inside a count.
+    """
+    noise = max(memory.velocity_noise[i], 0.0) * h * h + 1e-30
+    return min(memory.independent_noise[i] / noise, 1.0)
+
+
+@part
 def _learn_integration(memory: Struct, q: np.ndarray, v: np.ndarray, h: float) -> None:
     """Learn from the last period how the plant integrates, `euler_share` = s.
 
