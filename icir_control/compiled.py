@@ -46,8 +46,8 @@ def kernel(function: Function) -> Function:
 
     numba's own disk cache looks at the file of the compiled function alone, so that a change in a
     kernel that it calls would go unnoticed. Ours lies in a folder named after the text of every
-    module of the package that holds kernels, or lies beside some: change one, and all are
-    compiled anew. A user's kernel has a folder named after all that it is made of.
+    module of the package that holds kernels, lies beside some, or names the compiler: change one,
+    and all are compiled anew. A user's kernel has a folder named after all that it is made of.
     """
     return cached(function, nogil=True)
 
@@ -343,7 +343,7 @@ def _cache_directory() -> Path:
     digest = hashlib.sha256()
     for source in sorted(root.rglob('*.py')):
         text = source.read_bytes()
-        if b'@kernel' in text or 'kernels' in source.parts:
+        if b'@kernel' in text or b'numba' in text or 'kernels' in source.parts:
             digest.update(str(source.relative_to(root)).encode() + b'\0' + text + b'\0')
     home = os.environ.get('NUMBA_CACHE_DIR') or os.environ.get('XDG_CACHE_HOME')
     base = (Path(home) if home else Path.home() / '.cache') / 'icir_control'

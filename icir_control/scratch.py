@@ -4,6 +4,7 @@ A numpy array of six numbers costs a kernel 40 ns, as long as it takes to comput
 array from here is gone when the kernel returns: it must not be returned, nor kept.
 """
 
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -26,21 +27,23 @@ else:
     from numba.extending import intrinsic
     from numba.np.arrayobj import make_array, populate_array
 
+    def point(builder: Any, array: Any, data: Any, shape: Any, parent: Any = None) -> None:
+        """Let an array of the compiler's be the numbers, row by row, that lie at an address."""
+        size = ir.IntType(64)(8)
+        strides = [size]
+        for length in reversed(shape[1:]):
+            strides.insert(0, builder.mul(strides[0], length))
+        data = builder.bitcast(data, array.data.type)
+        populate_array(array, data, shape, strides, size, meminfo=None, parent=parent)
+
     def _on_stack(lengths: list[int], *arguments: Any) -> Any:
         """Return an array's type and the generator of its code, as an intrinsic does."""
         kind = types.Array(types.float64, len(lengths), 'C')
 
         def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-            integer = ir.IntType(64)
-            size = 8
-            strides: list[Any] = []
-            for length in reversed(lengths):
-                strides.insert(0, integer(size))
-                size *= length
-            place = cgutils.alloca_once(builder, ir.DoubleType(), size=size // 8)
+            place = cgutils.alloca_once(builder, ir.DoubleType(), size=prod(lengths))
             array = make_array(kind)(context, builder)
-            shape = [integer(length) for length in lengths]
-            populate_array(array, place, shape, strides, integer(8), meminfo=None)
+            point(builder, array, place, [ir.IntType(64)(length) for length in lengths])
             return array._getvalue()
 
         return kind(*arguments), generate

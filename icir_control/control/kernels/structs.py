@@ -85,7 +85,9 @@ if not JIT_DISABLED:
     from numba.core.imputils import lower_getattr_generic, lower_setattr_generic
     from numba.core.typing.templates import AttributeTemplate
     from numba.extending import NativeValue, infer_getattr, intrinsic, register_model, unbox
-    from numba.np.arrayobj import make_array, populate_array
+    from numba.np.arrayobj import make_array
+
+    from icir_control.scratch import point
 
     ACCELERATION = types.Array(types.float64, 1, 'C')
     """What a law returns."""
@@ -136,13 +138,8 @@ if not JIT_DISABLED:
         shape = [
             joints if length == JOINTS else _INT(length) for length in struct.layout.shapes[field]
         ]
-        size = _INT(8)
-        strides = [size]
-        for length in reversed(shape[1:]):
-            strides.insert(0, builder.mul(strides[0], length))
         array = make_array(kind)(context, builder)
-        data = builder.bitcast(place, array.data.type)
-        populate_array(array, data, shape, strides, size, meminfo=None)
+        point(builder, array, place, shape)
         return array._getvalue()
 
     @lower_setattr_generic(StructType)

@@ -21,8 +21,9 @@ from llvmlite import ir
 from numba.core import cgutils, types
 from numba.core.datamodel import models
 from numba.extending import NativeValue, box, intrinsic, register_model, unbox
-from numba.np.arrayobj import make_array, populate_array
+from numba.np.arrayobj import make_array
 
+from icir_control.scratch import point
 from icir_control.spatial import Motion
 
 _BYTE, _INT, _LONG = ir.IntType(8), ir.IntType(32), ir.IntType(64)
@@ -106,12 +107,7 @@ def _read_array(kind: PlainArray, value: Any, c: Any) -> NativeValue:
         lengths = _field(builder, value, _SHAPE)
         places = [cgutils.gep_inbounds(builder, lengths, axis) for axis in range(kind.ndim)]
         shape = [builder.load(place) for place in places]
-        size = c.context.get_constant(types.intp, 8)
-        strides = [size]
-        for length in reversed(shape[1:]):
-            strides.insert(0, builder.mul(strides[0], length))
-        data = builder.bitcast(_field(builder, value, _DATA), array.data.type)
-        populate_array(array, data, shape, strides, size, meminfo=None)
+        point(builder, array, _field(builder, value, _DATA), shape)
         builder.store(cgutils.false_bit, refused)
     is_error = builder.load(refused)
     with builder.if_then(is_error, likely=False):
@@ -190,10 +186,7 @@ def fresh_matrix(typing: Any, height: Any, width: Any) -> tuple[Any, Any]:
         )
         _set_writable(builder, made, True)
         result = make_array(kind)(context, builder)
-        data = builder.bitcast(_field(builder, made, _DATA), result.data.type)
-        size = context.get_constant(types.intp, 8)
-        strides = [builder.mul(lengths[1], size), size]
-        populate_array(result, data, lengths, strides, size, meminfo=None, parent=made)
+        point(builder, result, _field(builder, made, _DATA), lengths, parent=made)
         return result._getvalue()
 
     return kind(types.intp, types.intp), generate

@@ -216,7 +216,9 @@ if JIT_DISABLED:
 else:
     from numba.core import types
     from numba.extending import intrinsic
-    from numba.np.arrayobj import make_array, populate_array
+    from numba.np.arrayobj import make_array
+
+    from icir_control.scratch import point
 
     @intrinsic
     def block(typing: Any, buffer: Any, start: Any, height: Any, width: Any) -> tuple[Any, Any]:
@@ -229,16 +231,8 @@ else:
 
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             whole = make_array(signature.args[0])(context, builder, arguments[0])
-            size = context.get_constant(types.intp, 8)
             result = make_array(matrix)(context, builder)
-            populate_array(
-                result,
-                data=builder.gep(whole.data, [arguments[1]]),
-                shape=arguments[2:],
-                strides=[builder.mul(arguments[3], size), size],
-                itemsize=size,
-                meminfo=None,
-            )
+            point(builder, result, builder.gep(whole.data, [arguments[1]]), arguments[2:])
             return result._getvalue()
 
         return matrix(buffer, types.intp, types.intp, types.intp), generate
