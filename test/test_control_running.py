@@ -259,3 +259,16 @@ def test_a_new_start_is_as_the_first_one_to_the_last_bit(before, plant):
     for one in (loop, other):
         one.restart(HOME)  # both at the same time, which goes on
     assert np.array_equal(torques(loop), torques(other))
+
+
+@pytest.mark.slow
+def test_what_fades_while_the_arm_rests_is_gone():
+    """The least of numbers, which are not normalised, would double the time of a tick."""
+    loop = ClosedLoop(start=HOME)
+    loop.go('home', 0.5)
+    loop.go('gravity', 80.0)
+    memory = loop.controller._engine.memory
+    least = np.finfo(float).smallest_normal
+    for name in memory.dtype.names:
+        values = np.abs(np.asarray(memory[name], dtype=float))
+        assert not ((values > 0.0) & (values < least)).any(), name

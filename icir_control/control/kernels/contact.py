@@ -11,7 +11,7 @@ import numpy as np
 from icir_control.compiled import part
 from icir_control.control.kernels.linear import clear, copy
 from icir_control.control.kernels.memory import JOINT_PATH, NO_PATH
-from icir_control.control.kernels.plant import independence
+from icir_control.control.kernels.plant import independence, momentum_of_a_count
 from icir_control.control.kernels.structs import Struct
 from icir_control.trajectory.kernels import polynomial_at
 
@@ -84,9 +84,6 @@ ON_PATH = 1e-4
 LARGEST_GIVE = 0.03
 """[rad or m] By which what pushes a waiting arm may shift its reference."""
 
-LEAST_COUNT = 1e-7
-"""[rad or m] Of an encoder; below it the position is as good as continuous."""
-
 FREE, TOUCHED, WAITING = range(3)
 """What `contact` is: none, felt in this tick, known to the reference."""
 
@@ -96,9 +93,8 @@ def contact_share(memory: Struct, tick: Struct, unexplained: float, i: int) -> f
     """Take in joint i's unexplained torque; return the share of what counts as contact there.
 
     An encoder hides a motion of less than a count, and shows the next as a leap of the velocity.
-    The least change of the position that was ever seen is a count, or next to nothing. What comes
-    too slowly to be told from noise, and whether the contact lasts, a smooth residual tells: what
-    a count adds to the momentum is gone with the next one, and hardly moves it.
+    What comes too slowly to be told from noise, and whether the contact lasts, a smooth residual
+    tells: what a count adds to the momentum is gone with the next one, and hardly moves it.
     """
     h, residual, mean = tick.period, memory.residual, memory.residual_mean
     spread, smooth_spread = memory.residual_spread, memory.smooth_spread
@@ -115,13 +111,10 @@ def contact_share(memory: Struct, tick: Struct, unexplained: float, i: int) -> f
         friction[i] -= MEAN_RATE * h * friction[i]
     noise = NOISE * RESIDUAL_GAIN * memory.measured_M[i, i]
     noise *= np.sqrt(max(memory.velocity_noise[i], 0.0))
-    M, count, a = memory.measured_M, memory.position_count, tick.acceleration_reference
-    inertial = 0.0
+    noise += RESIDUAL_GAIN * momentum_of_a_count(memory, h, i)
+    M, a, inertial = memory.measured_M, tick.acceleration_reference, 0.0
     for j in range(a.shape[0]):
         inertial += M[i, j] * a[j]
-    if count[i] > LEAST_COUNT:
-        for j in range(count.shape[0]):
-            noise += RESIDUAL_GAIN / h * abs(M[i, j]) * count[j]
     moved = abs(tick.q[i] - memory.measured_q[i])
     if moved > 0.0:
         memory.position_count[i] = min(memory.position_count[i], moved)

@@ -22,7 +22,13 @@ from icir_control.control.kernels.inertia import (
 )
 from icir_control.control.kernels.linear import clear, copy
 from icir_control.control.kernels.memory import CALM, NO_PATH
-from icir_control.control.kernels.plant import NOISE_TIME, QUIET, independence
+from icir_control.control.kernels.plant import (
+    LEAST_NUMBER,
+    NOISE_TIME,
+    QUIET,
+    independence,
+    momentum_of_a_count,
+)
 from icir_control.control.kernels.structs import Struct
 
 FADE_TIME = 0.1
@@ -57,9 +63,6 @@ WINDUP_TIME = 0.01
 
 MEAN_TIME = 0.3
 """[s] Of that mean."""
-
-SWING_TIME = 0.005
-"""[s] Over which what it passes the mean by is averaged; the fastest oscillation takes 0.04 s."""
 
 TURN_SPEED = 0.002
 """[rad/s or m/s] Of a joint's reference, at which its friction has turned."""
@@ -157,6 +160,8 @@ def observe(memory: Struct, tick: Struct) -> None:
             a = (v[i] - memory.measured_v[i]) / h
             step = share * (a - memory.followed_acceleration[i])
             memory.followed_acceleration[i] += step
+            if abs(memory.followed_acceleration[i]) < LEAST_NUMBER:
+                memory.followed_acceleration[i] = 0.0
             r[i] = min(max(r[i] + change, -LARGEST_SHARE * limit[i]), LARGEST_SHARE * limit[i])
             if not (_has_turned(memory, i) and _has_friction(memory, i)):
                 excess -= independent * (1.0 - (quiet / gain) ** 2) * (r[i] - before)
@@ -164,7 +169,7 @@ def observe(memory: Struct, tick: Struct) -> None:
                 change += memory.extra_inertia[i] * step
             _learn_friction(memory, change, i)
             adopt_inertia(memory, a, h, i)
-            if _back_off(memory, i, h, mean_share):
+            if _back_off(memory, i, h, share / h, mean_share):
                 swings = True
         if memory.tracks and gain > 0.0:
             follow = min(1.0 / TAKE_OVER_TIME, memory.quiet_gain[i] / LATENESS)
@@ -282,24 +287,24 @@ def _learn_friction(memory: Struct, change: float, i: int) -> None:
 
 
 @part
-def _back_off(memory: Struct, i: int, h: float, mean_share: float) -> bool:
+def _back_off(memory: Struct, i: int, h: float, gain: float, mean_share: float) -> bool:
     """Halve the trust in the estimate of joint i when it swings to the other side of its mean.
 
-    An average counts: a step of an encoder kicks the estimate, and a tick later kicks it back.
+    A count of an encoder is none: it kicks the estimate by K M c / h, and a tick later kicks it
+    back.
 
     Returns:
         Whether the estimate is on one of its sides, beyond `SWING`.
     """
     trust, mean, side = memory.observer_trust, memory.disturbance_mean, memory.disturbance_side
-    beyond = memory.disturbance_swing
     r = memory.disturbance[i] + memory.friction_direction[i] * memory.friction[i]
     mean[i] += mean_share * (r - mean[i])
-    beyond[i] += min(h / SWING_TIME, 1.0) * (r - mean[i] - beyond[i])
     trust[i] += h / TRUST_TIME * (1.0 - trust[i])
-    swing = SWING * memory.effort_limit[i]
-    swings = abs(beyond[i]) > swing
+    swing = SWING * memory.effort_limit[i] + gain * momentum_of_a_count(memory, h, i)
+    beyond = r - mean[i]
+    swings = abs(beyond) > swing
     if swings:
-        now = 1.0 if beyond[i] > 0.0 else -1.0
+        now = 1.0 if beyond > 0.0 else -1.0
         if side[i] * now < 0.0:
             trust[i] *= 0.5
         side[i] = now
@@ -331,7 +336,7 @@ def forget_motion(memory: Struct, tick: Struct) -> None:
     """Forget all that the motion of an arm has shown: noise, friction, inertia and contacts."""
     memory.observing = memory.ticks = 0
     memory.shown_inertia[:] = 0.0
-    memory.disturbance_mean[:] = memory.disturbance_swing[:] = memory.disturbance_side[:] = 0.0
+    memory.disturbance_mean[:] = memory.disturbance_side[:] = 0.0
     memory.resistance[:] = 0.0
     memory.friction[:] = memory.friction_direction[:] = memory.friction_time[:] = 0.0
     memory.residual[:] = memory.smooth_residual[:] = memory.residual_mean[:] = 0.0

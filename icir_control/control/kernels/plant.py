@@ -27,6 +27,12 @@ QUIET = 1e-8
 SMOOTH = 0.5
 """[rad/s^2 or m/s^2] Change of the velocity that the model need not explain, in the filter."""
 
+LEAST_COUNT = 1e-7
+"""[rad or m] Of an encoder; below it the position is as good as continuous."""
+
+LEAST_NUMBER = 1e-100
+"""What fades to less is gone: a processor takes ten times as long for the least of numbers."""
+
 FIRST_REST_SPEED = 0.05
 """[rad/s or m/s] Below which an arm is at rest as long as the noise is not known."""
 
@@ -215,6 +221,8 @@ def _learn_noise(memory: Struct, q: np.ndarray, v: np.ndarray, h: float) -> None
         second = v[i] - v_before[i] - change[i]
         change[i] = v[i] - v_before[i]
         noise[i] += h / NOISE_TIME * (-0.25 * second * second_before[i] - noise[i])
+        if abs(noise[i]) < LEAST_NUMBER:
+            noise[i] = 0.0
         second_before[i] = second
         apart = h * v[i] - (q[i] - q_before[i])
         independent[i] += h / NOISE_TIME * (apart * apart - independent[i])
@@ -237,6 +245,19 @@ def independence(memory: Struct, h: float, i: int) -> float:
     """
     noise = max(memory.velocity_noise[i], 0.0) * h * h + 1e-30
     return min(memory.independent_noise[i] / noise, 1.0)
+
+
+@part
+def momentum_of_a_count(memory: Struct, h: float, i: int) -> float:
+    """Return what the next counts of all encoders would add to (M v)_i; 0 without any.
+
+    The least change of a position that was ever seen is a count, or next to nothing.
+    """
+    M, count, momentum = memory.measured_M, memory.position_count, 0.0
+    if count[i] > LEAST_COUNT:
+        for j in range(count.shape[0]):
+            momentum += abs(M[i, j]) * count[j] / h
+    return momentum
 
 
 @part
