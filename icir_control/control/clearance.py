@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Sequence
-from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -206,9 +205,6 @@ class Repulsion:
     """A one-sided spring and damper within the clearance of each pair.
 
     The greatest force of a pair takes no joint beyond its effort limit, in no posture.
-
-    Attributes:
-        may_be_near: Returns 0 as long as every pair is farther than the clearance by far.
     """
 
     def __init__(
@@ -219,6 +215,7 @@ class Repulsion:
         v: NDArray[np.float64],
         M: NDArray[np.float64],
         torque: NDArray[np.float64],
+        watch: NDArray[np.float64],
     ) -> None:
         """Make memory of its own, so that every controller has one.
 
@@ -229,6 +226,7 @@ class Repulsion:
             v: (nv,) velocity, likewise.
             M: (nv, nv) inertia, likewise.
             torque: (nv,), written where there is one [N m or N].
+            watch: (3, nv), written for `may_be_near`.
         """
         self._pairs = pairs = clearance.pairs.copy()
         model = pairs.model
@@ -237,14 +235,13 @@ class Repulsion:
         levers = clearance.reach / np.minimum(model.effort_limit, 10.0 * LARGEST_FORCE)
         force = 1.0 / np.maximum(levers.max(axis=1, initial=0.0), 1.0 / LARGEST_FORCE)
         self._state[:, kernels.FORCE] = force
-        self._watch = np.full((3, model.nv), np.nan)
+        self._watch = watch
+        watch[:] = np.nan
         self._watch[kernels.REACH] = clearance.reach.max(axis=0, initial=0.0)
         self._bounds = np.array([clearance.least, period])
         shapes = pairs.table, pairs.indices, pairs.found
         own = self._state, self._watch, self._bounds
         self._arrays = (data.buffer, *shapes, clearance.reach, *own, q, v, M, torque)
-        kernels.may_be_near.run(self._watch, q)
-        self.may_be_near = partial(kernels.may_be_near.call, self._watch, q)
 
     def begin(self) -> None:
         """Let pairs be as near as they are; only what comes nearer is repelled."""

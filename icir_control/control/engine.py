@@ -12,15 +12,22 @@ from icir_control.control.kernels.limits import begin_to_yield
 from icir_control.control.kernels.memory import (
     ACTUATE,
     ADVANCE,
+    ALARMED,
     BRAKE,
     CALM,
+    CONTACT_CHANGED,
+    DONE,
+    FAR,
     JOINT_PATH,
+    NEAR,
+    NO_ANSWER,
     NO_PATH,
     POSE_PATH,
     PREPARE,
     SENSE,
     STEP,
     TICK,
+    WATCHES,
     as_placement,
     as_pose,
 )
@@ -78,11 +85,10 @@ class Engine:
         self._law = RunningLaw(Law(self.arm), workspace)
         self._ramps = self._law.ramps
         self._wrench_until = np.inf
-        self._observes = self._predicts = False
+        self._observes = False
         self._segments: deque[JointTrajectory] = deque()
         self._clearance: Clearance | None = None
         self._repulsion: Repulsion | None = None
-        self._yields = self._repels = False
         self.alarmed = self.has_new_period = self.contact_changed = False
 
     # --- Before and during a tick ---------------------------------------------------------
@@ -180,35 +186,35 @@ class Engine:
             law.advance()
         if self._segments:
             self._go_on()
-        if self._repulsion is not None and self._yields:
-            self._keep_apart()
         if self.alarmed:
-            failed = run(BRAKE)
+            outcome = run(BRAKE)
         elif law.is_compiled:
             try:
-                failed = run(TICK)
+                outcome = run(TICK)
+                if outcome == NEAR:
+                    self._keep_apart()
+                    outcome = run(TICK)
             except Exception:  # of the compiled law; always guarded, a tick would cost 1 us more
                 with guarded(type(law.law), 'acceleration'):
                     raise
-            if failed == 1:
+            if outcome == NO_ANSWER:
                 law.refuse()
         else:
             self.observe_and_predict()
+            if self.memory.keeps_apart:
+                self._keep_apart()
             run(SENSE)
             self.memory.acceleration[:] = law.answer()
-            failed = run(ACTUATE)
-        if failed:
-            self.alarmed, self.contact_changed = failed == 2, failed == 3
+            outcome = run(ACTUATE)
+        if outcome != DONE:
+            self.alarmed = outcome == ALARMED
+            self.contact_changed = outcome == CONTACT_CHANGED
         self._answered = True
 
     def _keep_apart(self) -> None:
         """Find the torque that keeps the links of a yielding arm apart."""
         assert self._repulsion is not None
-        if self._predicts:
-            self.observe_and_predict()
-        acts = self._repulsion.may_be_near() and self._repulsion.write()
-        if acts != self._repels:
-            self.memory.repels = self._repels = not self._repels
+        self.memory.repels = self._repulsion.write()
 
     @property
     def period(self) -> float:
@@ -290,8 +296,8 @@ class Engine:
             self.workspace.keep_weight()
         if memory.tracks:
             begin_to_yield(memory, self.tick_record)
-        memory.tracks, self._yields = tracks, not tracks
-        memory.repels = self._repels = False
+        memory.tracks = tracks
+        self._watch_distances()
         if tracks:
             # A law that tracks has no drag; what was left would act when one that yields follows.
             memory.drag = 0.0
@@ -340,14 +346,20 @@ class Engine:
             self._clearance, self._repulsion = clearance, None
             if clearance is not None and clearance.least:
                 tick = self.tick_record
-                state = tick.q, tick.v, tick.M, memory.repulsion
+                state = tick.q, tick.v, tick.M, memory.repulsion, memory.distance_watch
                 self._repulsion = Repulsion(clearance, float(tick.period), *state)
+            self._watch_distances()
         self._law.take_parameters(self.config, law)
         # An observer that is switched off has yet to let go of what it has learnt.
         learnt = memory.compensation.any() or memory.disturbance.any()
-        self._predicts = bool(memory.delay > 0)
-        self._observes = bool(learnt or memory.observer_gain > 0.0 or self._predicts)
+        self._observes = bool(learnt or memory.observer_gain > 0.0 or memory.delay > 0)
         self.workspace.install_following(law.following)
+
+    def _watch_distances(self) -> None:
+        """Let the links of an arm that yields be kept apart, where a clearance is set."""
+        memory = self.memory
+        watches = self._repulsion is not None and not memory.tracks
+        memory.keeps_apart, memory.repels = WATCHES if watches else FAR, 0
 
     def start(self, *, measured: bool = False, keep_pose: bool = False) -> Start:
         """Return where a next motion begins: on the reference, if the arm is held to it.

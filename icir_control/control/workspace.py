@@ -211,8 +211,8 @@ class Workspace:
         if self._run is None:
             self._install_code(**STAGES)
             self._run = _compiled_run()
-        failed: int = self._run(*self._arguments)
-        return failed
+        outcome: int = self._run(*self._arguments)
+        return outcome
 
     def take_state(self, time: float, q: ArrayLike, v: ArrayLike) -> None:
         """Take a time [s] and a state q, v (nv,) over; the dynamics stays where it is."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from icir_control.collision.kernels import layout as at
 from icir_control.collision.kernels.distances import measure, place_shape, write_row
-from icir_control.compiled import kernel
+from icir_control.compiled import kernel, part
 from icir_control.control.kernels.linear import copy, copy_matrix
 from icir_control.dynamics.kernels import CheckedKernel
 from icir_control.dynamics.kernels import layout as buffer_at
@@ -125,9 +125,9 @@ def follow_distances(
     return 0
 
 
-@CheckedKernel
-def may_be_near(watch: np.ndarray, q: np.ndarray) -> int:
-    """Return 1 where the joints have gone so far that a pair may be within the clearance.
+@part
+def may_be_near(watch: np.ndarray, q: np.ndarray) -> bool:
+    """Return whether the joints have gone so far that a pair may be within the clearance.
 
     Args:
         watch: (3, nv) POSITION, REACH, ROOM; see `repel`.
@@ -136,7 +136,7 @@ def may_be_near(watch: np.ndarray, q: np.ndarray) -> int:
     room = watch[ROOM, 0]
     for i in range(q.shape[0]):
         room -= watch[REACH, i] * abs(q[i] - watch[POSITION, i])
-    return 0 if room >= 0.0 else 1
+    return not room >= 0.0
 
 
 @CheckedKernel

@@ -9,11 +9,19 @@ from icir_control.spatial import SE3
 TICK, PREPARE, SENSE, ACTUATE, ADVANCE, STEP, BRAKE = range(7)
 """What a call of the compiled function does; see `kernels.tick.run`."""
 
+DONE, NO_ANSWER, ALARMED, CONTACT_CHANGED, NEAR = range(5)
+"""What it returns: a torque; or none, since the law's answer is not one finite number for each
+joint; a torque while the alarm is raised, or as a contact has begun or ended; or none yet, since
+links may be near to each other: once they have been looked at it is to be called again."""
+
 NO_PATH, JOINT_PATH, POSE_PATH = range(3)
 """What the reference follows."""
 
 CALM, TOO_FAST, TOO_FAR, TOO_LONG = range(4)
 """What `alarm` is: nothing, speed, distance from the reference, time beyond the torque limits."""
+
+FAR, WATCHES, LOOKS = range(3)
+"""What `keeps_apart` is: nothing to be kept apart, watches how far the joints go, looks."""
 
 LONGEST_DELAY = 3
 """Control periods from a command to its effect that a prediction can bridge."""
@@ -117,7 +125,6 @@ MEMORY_LAYOUT = Layout(
         'followed_acceleration': (n,),
         'shown_inertia': (n,),
         'disturbance_mean': (n,),
-        'disturbance_swing': (n,),
         'disturbance_side': (n,),
         'disturbance': (n,),
         # Of that, friction: its size, direction, and time since that changed (1: all is learnt).
@@ -193,6 +200,8 @@ MEMORY_LAYOUT = Layout(
         'drag_side': (),
         'drag_time': (),
         'repulsion': (n,),
+        # Of the distances between links: what `may_be_near` looks at.
+        'distance_watch': (3, n),
         'torque_base': (n,),
         'torque_unsaturated': (n,),
         'torque': (n,),
@@ -217,6 +226,7 @@ MEMORY_LAYOUT = Layout(
         'observing',
         'has_torque',
         'rate_limited',
+        'keeps_apart',
         'repels',
         # Addresses of machine code, and of the law's struct.
         'prepare_code',

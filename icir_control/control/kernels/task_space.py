@@ -9,9 +9,9 @@ from icir_control.compiled import kernel
 from icir_control.control.kernels.linear import (
     cholesky,
     cholesky_solve,
+    copy_matrix,
     gram,
     inverse_inertia_rows,
-    solve,
 )
 from icir_control.scratch import scratch_matrix, scratch_vector
 from icir_control.spatial.kernels import mat_mat_t, mat_t_mat
@@ -63,10 +63,20 @@ def times(A: np.ndarray, x: np.ndarray) -> np.ndarray:
 
 @kernel
 def mobility(M: np.ndarray, J: np.ndarray) -> np.ndarray:
-    """Return the inverse of the inertia that the tool shows, J M^-1 J^T, (6, 6) (Khatib 1987)."""
-    A, rows = np.empty((6, 6)), np.empty_like(J)
-    inverse_inertia_rows(M, J, rows)
-    mat_mat_t(rows, J, A)
+    """Return the inverse of the inertia that the tool shows, J M^-1 J^T, (6, 6) (Khatib 1987).
+
+    With M = L L^T it is Y Y^T, Y = J L^-T.
+    """
+    A, Y, L = np.empty((6, 6)), np.empty_like(J), np.empty_like(M)
+    copy_matrix(M, L)
+    cholesky(L)
+    for k in range(6):
+        for i in range(M.shape[0]):
+            total = J[k, i]
+            for j in range(i):
+                total -= L[i, j] * Y[k, j]
+            Y[k, i] = total * L[i, i]
+    mat_mat_t(Y, Y, A)
     return A
 
 
@@ -89,7 +99,8 @@ def shown_wrench(mobility: np.ndarray, a: np.ndarray) -> np.ndarray:
             for j in range(3):
                 A[i, j] = mobility[k + i, k + j]
             A[i, i] += SINGULAR_SHARE * trace
-        solve(A, x)
+        cholesky(A)
+        cholesky_solve(A, x)
         for i in range(3):
             f[k + i] = x[i]
     return f

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from icir_control.compiled import JIT_DISABLED, part
+from icir_control.control.kernels.clearance import may_be_near
 from icir_control.control.kernels.estimate import observe
 from icir_control.control.kernels.inertia import carry_disturbance
 from icir_control.control.kernels.limits import (
@@ -24,12 +25,19 @@ from icir_control.control.kernels.linear import (
 from icir_control.control.kernels.memory import (
     ACTUATE,
     ADVANCE,
+    ALARMED,
     BRAKE,
     CALM,
+    CONTACT_CHANGED,
+    DONE,
+    LOOKS,
+    NEAR,
+    NO_ANSWER,
     PREPARE,
     SENSE,
     STEP,
     TICK,
+    WATCHES,
 )
 from icir_control.control.kernels.plant import (
     beside_damping,
@@ -167,14 +175,20 @@ def run(dynamics: np.ndarray, memory: Struct, tick: Struct) -> int:
         tick: A struct of `TICK_LAYOUT`; time, q and v as measured.
 
     Returns:
-        1 where the law's answer is not one finite number for each joint; there is no torque then.
-        2 while the alarm is raised; 3 where a contact has begun or ended.
+        `DONE`, ... of the memory module.
     """
-    operation, failed = memory.operation, 0
+    operation, outcome = memory.operation, DONE
     # A tick prepares itself, unless that was done to plan from the state that it answers.
     answers = operation in (TICK, BRAKE)
     if operation == PREPARE or (answers and memory.prepared == 0):
         _prepare(dynamics, memory, tick)
+    if operation == TICK and memory.keeps_apart == WATCHES:
+        memory.repels = 0
+        if may_be_near(memory.distance_watch, tick.q):
+            memory.keeps_apart = LOOKS
+            return NEAR
+    elif operation == TICK and memory.keeps_apart == LOOKS:
+        memory.keeps_apart = WATCHES
     if answers or operation in (SENSE, ADVANCE):
         _advance(dynamics, memory, tick)
     if answers or operation == SENSE:
@@ -182,21 +196,21 @@ def run(dynamics: np.ndarray, memory: Struct, tick: Struct) -> int:
     if operation == TICK:
         ddq = call_law(memory.law_code, memory.law, tick)
         if ddq.shape[0] != memory.joints:
-            failed = 1
+            outcome = NO_ANSWER
         for i in range(ddq.shape[0]):
             if not abs(ddq[i]) < np.inf:
-                failed = 1
-        if failed == 0:
+                outcome = NO_ANSWER
+        if outcome == DONE:
             copy(ddq, memory.acceleration)
-    if failed == 0 and (answers or operation == ACTUATE):
+    if outcome == DONE and (answers or operation == ACTUATE):
         _actuate(dynamics, memory, tick)
     if operation == STEP:
         step_plant(dynamics, memory, tick, memory.torque)
-    if failed == 0 and operation not in (PREPARE, SENSE):
+    if outcome == DONE and operation not in (PREPARE, SENSE):
         memory.prepared = 0
     if memory.alarm != CALM:
-        failed = 2
-    elif failed == 0 and memory.contact_changed and operation in (TICK, ACTUATE):
+        outcome = ALARMED
+    elif outcome == DONE and memory.contact_changed and operation in (TICK, ACTUATE):
         memory.contact_changed = 0
-        failed = 3
-    return failed
+        outcome = CONTACT_CHANGED
+    return outcome
