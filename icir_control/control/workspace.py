@@ -81,9 +81,13 @@ def _compiled_run() -> Callable[..., int]:
 
 
 def compile_backwards() -> None:
-    """Compile the stages of a tick from the last one on; another process begins with the first."""
+    """Compile the stages of a tick from the last one on, and what lets the joints follow a pose.
+
+    Another process begins with the first stage.
+    """
     for function in (*reversed(STAGES.values()), follow_pose_path, place_joint_path):
         machine_code(function, *_types())
+    _compiled_rehearse()
 
 
 @cache
