@@ -216,6 +216,25 @@ def test_a_target_that_is_given_in_a_contact_lifts_the_tool_at_once():
     assert len(run.contacts()) == 1
 
 
+@pytest.mark.parametrize('seed', [0, 5, 7, 12])
+@pytest.mark.parametrize('before', [0, 40])
+@pytest.mark.parametrize(
+    'deviation',
+    [
+        {'rotor_inertia': 0.005},
+        {'mass_scale': 0.9, 'payload_mass': 1.0, 'payload_offset': [0.0, 0.1, 0.0]},
+    ],
+    ids=['rotors', 'load'],
+)
+def test_noise_that_is_not_known_yet_is_no_contact(deviation, before, seed):
+    """A motion right after a start waited where nothing was, on plants that are late, besides."""
+    plant = Plant(**deviation, **DEVIATIONS['noise'], delay_steps=2, noise_seed=seed)
+    loop = ClosedLoop(plant=plant, initial_mode='hold')
+    loop.run(before)
+    loop.go('home', 0.6)
+    assert not [event for event in loop.controller.take_events() if 'contact' in event.text]
+
+
 @pytest.mark.parametrize('bits', [16, 17])
 @pytest.mark.parametrize('seed', range(6))
 def test_a_wall_is_felt_by_an_arm_with_encoders(bits, seed):

@@ -354,13 +354,16 @@ def test_an_arm_that_is_held_before_its_noise_is_known_stays_where_it_is():
     assert np.abs(log['position'] - HOME).max() < 2e-4
 
 
-@pytest.mark.parametrize('seed', range(4))
-def test_an_arm_that_is_held_from_the_start_on_is_where_it_was_in_the_mean(seed):
-    """Anchor: up to 3e-4 rad where it is held at the first sample."""
-    plant = Plant(**NOISE, noise_seed=seed)
-    log = ClosedLoop(start=HOME, plant=plant).go('hold', 1.0)
-    assert np.abs(log['position_reference'][-1] - HOME).max() < 1.2e-4
-    assert np.ptp(log['position_reference'][500:], axis=0).max() < 1e-12
+def test_an_arm_that_is_held_from_the_start_on_is_where_it_was_in_the_mean():
+    """Anchors: 1e-4 rad by the first sample, 5e-5 by a mean that goes along with the arm."""
+    off = []
+    for seed in range(24):
+        plant = Plant(**NOISE, noise_seed=seed)
+        log = ClosedLoop(start=HOME, plant=plant).go('hold', 0.6)
+        assert np.ptp(log['position_reference'][500:], axis=0).max() < 1e-12
+        off.append(log['position_reference'][-1] - HOME)
+    assert np.sqrt(np.mean(np.square(off))) < 4.3e-5
+    assert np.abs(off).max() < 1.2e-4
 
 
 @pytest.mark.parametrize('delay', [1, 2])

@@ -305,6 +305,7 @@ class Engine:
         self.workspace.forget_contact()
         self._segments = deque(plan.then)
         memory.settles = law.HALTS and self._rests
+        memory.way_from_start[:] = 0.0
         memory.needs_twist = self._law.needs('twist_reference')
         memory.needs_singular_value = self._law.needs('smallest_singular_value')
         # A compliant arm need not be where its path begins.

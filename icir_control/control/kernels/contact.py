@@ -11,7 +11,11 @@ import numpy as np
 from icir_control.compiled import part
 from icir_control.control.kernels.linear import clear, copy
 from icir_control.control.kernels.memory import JOINT_PATH, NO_PATH
-from icir_control.control.kernels.plant import independence, momentum_of_a_count
+from icir_control.control.kernels.plant import (
+    NOISE_TIME,
+    independence,
+    momentum_of_a_count,
+)
 from icir_control.control.kernels.structs import Struct
 from icir_control.trajectory.kernels import polynomial_at
 
@@ -66,7 +70,7 @@ above it counts backwards."""
 
 START_TIME = 0.03
 """[s] From the start of a motion, or the end of a contact, in which none is felt: a push that has
-just ended leaves the residual, and would pass for one."""
+just ended leaves the residual, and would pass for one. Nor is any before the noise is known."""
 
 END_TIME = 0.5
 """[s] After the reference has moved, in which the arm may still come to what was in its way."""
@@ -134,13 +138,17 @@ def contact_share(memory: Struct, tick: Struct, unexplained: float, i: int) -> f
     share = lasts / (torque + beside + left * noise + SHAKING * smooth_spread[i])
     torque = min(max(SMALL_SHARE * torque, ERRED * error[i]), torque)
     share = max(share, more / (torque + beside + noise + shaking))
-    if share > OVER_SHARE and memory.time_over < START_TIME:
+    starts = share > OVER_SHARE and memory.time_over < START_TIME
+    is_new = memory.ticks * h < NOISE_TIME
+    again = min(memory.time_free / AGAIN_TIME, 1.0)
+    if memory.tracks and (is_new or not starts):
+        # Feedback shakes an arm; what shakes one that yields is a hand. At first a mean of all.
+        sample = again * max(SPREAD_RATE * h, 1.0 / (memory.ticks + 1.0))
+        spread[i] += sample * (more - spread[i])
+        smooth_spread[i] += sample * (lasts - smooth_spread[i])
+    if starts or (is_new and share > OVER_SHARE):
         mean[i] = smooth[i] = residual[i]
         return 0.0
-    again = min(memory.time_free / AGAIN_TIME, 1.0)
-    if memory.tracks:  # feedback shakes an arm; what shakes one that yields is a hand
-        spread[i] += SPREAD_RATE * h * again * (more - spread[i])
-        smooth_spread[i] += SPREAD_RATE * h * again * (lasts - smooth_spread[i])
     rate = ERROR_RISE if more > error[i] else ERROR_FALL
     error[i] += rate * h * (more - error[i])
     if share <= 1.0 or memory.ticks_touching == 0:

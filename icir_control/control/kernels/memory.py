@@ -76,6 +76,8 @@ MEMORY_LAYOUT = Layout(
         'reference_time': (),
         'q_before': (n,),
         'q_after': (n,),
+        # How far an arm has gone that is held from its start on.
+        'way_from_start': (n,),
         # Derivatives of the path in the joints, at the reference and a period ahead.
         'slope': (n,),
         'slope_after': (n,),

@@ -57,13 +57,16 @@ def advance_reference(dynamics: np.ndarray, memory: Struct, tick: Struct) -> Non
 
 @part
 def _settle(memory: Struct, tick: Struct) -> None:
-    """Bring an arm that is held from its start on to where it was in the mean.
+    """Bring an arm that is held from its start on to where it then was.
 
     The first sample may be far off where sensors are noisy. In the first ticks the reference moves
-    to the mean of the positions so far, as soon as there is noise, and as long as the arm rests.
+    to the mean of what the positions so far say of the start, as soon as there is noise, and as
+    long as the arm rests: each less the way that the arm has gone since. A mean of the positions
+    alone would go along with an arm that its own noise moves.
     """
-    noisy, rests = False, memory.ticks < SETTLING_TICKS
+    noisy, rests, moved = False, memory.ticks < SETTLING_TICKS, memory.way_from_start
     for i in range(tick.q.shape[0]):
+        moved[i] += tick.period * tick.v[i]
         noise = memory.velocity_noise[i]
         noisy = noisy or noise > QUIET
         if memory.filtered_velocity[i] ** 2 > max(9.0 * noise, FIRST_REST_SPEED**2):
@@ -72,7 +75,7 @@ def _settle(memory: Struct, tick: Struct) -> None:
         memory.settles = 0
     elif noisy:
         for i in range(tick.q.shape[0]):
-            shift = (tick.q[i] - tick.position_reference[i]) / (memory.ticks + 1.0)
+            shift = (tick.q[i] - moved[i] - tick.position_reference[i]) / (memory.ticks + 1.0)
             memory.q_before[i] += shift
             tick.position_reference[i] += shift
             memory.q_after[i] += shift
