@@ -16,6 +16,7 @@ from icir_control.dynamics.kernels import CheckedKernel
 from icir_control.dynamics.kernels import layout as buffer_at
 from icir_control.dynamics.kernels import vector as vec
 from icir_control.dynamics.kernels.forward import place_all
+from icir_control.scratch import scratch_matrix, scratch_vector
 from icir_control.spatial.kernels import cholesky, cholesky_solve
 
 SLACK, LEAST_SLACK = 0.1, 1e-4
@@ -182,7 +183,7 @@ def repel(
     clearance, period = bounds[0], bounds[1]
     rows = buffer_at.rows_of(buffer)
     acts, is_placed, room = 0, False, np.inf
-    J, y, L = np.empty(n), np.empty(n), np.empty((n, n))
+    J, y, L = scratch_vector(n), scratch_vector(n), scratch_matrix(n, n)
     for k in range(count):
         left = state[k, LEFT]
         for i in range(n):

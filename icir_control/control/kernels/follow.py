@@ -58,7 +58,7 @@ def follow_pose_path(dynamics: np.ndarray, memory: Struct, tick: Struct) -> None
         tick.period,
     )
     n = q.shape[0]
-    J, J_after = np.empty((6, n)), np.empty((6, n))
+    J, J_after = scratch_matrix(6, n), scratch_matrix(6, n)
     placement_terms(dynamics, q, memory.frame, tick.pose_reference, J)
     sigma = smallest_singular_value(J, memory.reference_direction)
     memory.reference_singular_value = sigma
@@ -90,7 +90,7 @@ def _move_in_null_space(memory: Struct, tick: Struct, J: np.ndarray) -> None:
     n, h = J.shape[1], tick.period
     q, v, posture = tick.position_reference, tick.velocity_reference, memory.posture
     speed_limit, acceleration_limit = memory.velocity_limit, memory.acceleration_limit
-    A, w, y = scratch_matrix(6, 6), np.empty(n), scratch_vector(6)
+    A, w, y = scratch_matrix(6, 6), scratch_vector(n), scratch_vector(6)
     for i in range(n):
         z = memory.posture_rate * (posture[i] - q[i])
         limit = 0.5 * speed_limit[i]
@@ -117,7 +117,7 @@ def _newton(dynamics: np.ndarray, memory: Struct, J: np.ndarray) -> bool:
     """
     q = memory.q_after
     pose, goal = scratch_matrix(4, 3), scratch_matrix(4, 3)
-    L, dq = scratch_matrix(6, 6), np.empty(q.shape[0])
+    L, dq = scratch_matrix(6, 6), scratch_vector(q.shape[0])
     coefficients = memory.pose_coefficients
     pose_at(memory.pose_start, coefficients, memory.duration, memory.path_time, goal)
     solved = True
@@ -184,7 +184,8 @@ def _follow_twist(
     memory: Struct, J: np.ndarray, pose: np.ndarray, elapsed: float, rate: float, v: np.ndarray
 ) -> None:
     """Bring joint velocities to the twist of the path, v += J^+ (rate nu - J v)."""
-    L, nu, unused, w = scratch_matrix(6, 6), scratch_vector(6), scratch_vector(6), np.empty_like(v)
+    L, w = scratch_matrix(6, 6), scratch_vector(v.shape[0])
+    nu, unused = scratch_vector(6), scratch_vector(6)
     pose_rates_at(pose, memory.pose_coefficients, memory.duration, elapsed, nu, unused)
     _regular_gram(J, L)
     if cholesky(L):
@@ -242,7 +243,7 @@ def _step_towards(memory: Struct, tick: Struct, J: np.ndarray, now: float, sigma
         nu[i] = memory.path_rate * nu[i] + back * error[i]
     ratio = min(sigma / memory.singularity_threshold, 1.0)
     damping = memory.singularity_damping**2 * (1.0 - ratio * ratio) * min(off / 0.01, 1.0) + 1e-8
-    A, u = scratch_matrix(6, 6), np.empty(n)
+    A, u = scratch_matrix(6, 6), scratch_vector(n)
     gram(J, J, A)
     for i in range(6):
         A[i, i] += damping
@@ -285,9 +286,9 @@ def place_joint_path(dynamics: np.ndarray, memory: Struct, tick: Struct) -> None
     The acceleration is the difference of two twists, a period apart.
     """
     n, h, nu = tick.q.shape[0], tick.period, tick.twist_reference
-    a, pose, J = tick.frame_acceleration_reference, tick.pose_reference, np.empty((6, n))
+    a, pose, J = tick.frame_acceleration_reference, tick.pose_reference, scratch_matrix(6, n)
     q, q_before, q_after = tick.position_reference, memory.q_before, memory.q_after
-    turned = np.empty(6)
+    turned = scratch_vector(6)
     for now in range(2):  # one period ahead, then now
         end, begin = (q, q_before) if now else (q_after, q)
         placement_terms(dynamics, end, memory.frame, pose, J)

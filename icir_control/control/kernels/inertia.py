@@ -6,6 +6,7 @@ from icir_control.compiled import part
 from icir_control.control.kernels.contact import FREE
 from icir_control.control.kernels.plant import NOISE_TIME
 from icir_control.control.kernels.structs import Struct
+from icir_control.scratch import scratch_vector
 
 LARGEST_SHARE = 0.75
 """Of the effort limit that an estimate of the disturbance may reach."""
@@ -178,7 +179,7 @@ def carry_disturbance(memory: Struct, tick: Struct) -> None:
     that part becomes -J a_r: r changes by -J (a_r - a_f).
     """
     r, a = memory.disturbance, tick.acceleration_reference
-    followed, change = memory.followed_acceleration, np.empty_like(tick.q)
+    followed, change = memory.followed_acceleration, scratch_vector(tick.q.shape[0])
     if memory.tracks and memory.observing and memory.contact == FREE and memory.delay == 0:
         for i in range(r.shape[0]):
             change[i] = a[i] - followed[i]

@@ -110,7 +110,8 @@ def smallest_singular_value(J: np.ndarray, direction: np.ndarray) -> float:
 @kernel
 def inverse_inertia_rows(M: np.ndarray, J: np.ndarray, rows: np.ndarray) -> None:
     """Write J M^-1, (6, n), for a symmetric positive definite M (n, n)."""
-    L = np.empty_like(M)
+    n = M.shape[0]
+    L = scratch_matrix(n, n)
     copy_matrix(M, L)
     cholesky(L)
     for i in range(J.shape[0]):
@@ -129,7 +130,7 @@ def shown_inertia(M: np.ndarray, inertia: np.ndarray) -> None:
         inertia: (n,) out.
     """
     n = M.shape[0]
-    L, y = np.empty_like(M), np.empty(n)
+    L, y = scratch_matrix(n, n), scratch_vector(n)
     copy_matrix(M, L)
     cholesky(L)
     for i in range(n):

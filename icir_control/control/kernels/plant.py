@@ -17,6 +17,7 @@ from icir_control.control.kernels.linear import (
 )
 from icir_control.control.kernels.structs import Struct, separate
 from icir_control.dynamics.kernels import mass_matrix_of, nle_of, terms
+from icir_control.scratch import scratch_matrix, scratch_vector
 
 NOISE_TIME = 0.1
 """[s] Over which the noise of the measured velocity is averaged."""
@@ -106,7 +107,7 @@ def _add_friction(
     implicit: where the reference accelerates by a_r, a is a_r + h M^-1 D a_r.
     """
     v, a, n = tick.velocity_reference, tick.acceleration_reference, nle.shape[0]
-    L, explicit = np.empty((n, n)), np.empty(n)
+    L, explicit = scratch_matrix(n, n), scratch_vector(n)
     copy_matrix(M, L)
     cholesky(L)
     for i in range(n):
@@ -152,7 +153,8 @@ def step_plant(dynamics: np.ndarray, memory: Struct, tick: Struct, torque: np.nd
     M, nle, h = mass_matrix_of(dynamics), nle_of(dynamics), tick.period
     q, v, compensation = tick.q, tick.v, memory.compensation
     late = 0.5 * (1.0 - memory.euler_share) * h
-    ddq, L = np.empty_like(torque), np.empty((torque.shape[0], torque.shape[0]))
+    n = torque.shape[0]
+    ddq, L = scratch_vector(n), scratch_matrix(n, n)
     for i in range(torque.shape[0]):
         ddq[i] = torque[i] - nle[i] - memory.bias_change[i] + compensation[i]
     copy_matrix(M, L)

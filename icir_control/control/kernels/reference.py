@@ -19,6 +19,7 @@ from icir_control.control.kernels.linear import copy
 from icir_control.control.kernels.memory import JOINT_PATH, NO_PATH, POSE_PATH
 from icir_control.control.kernels.plant import FIRST_REST_SPEED, QUIET
 from icir_control.control.kernels.structs import Struct
+from icir_control.scratch import scratch_vector
 from icir_control.trajectory.kernels import (
     polynomial_at,
     polynomial_rates_at,
@@ -113,7 +114,7 @@ def _slope_ahead(memory: Struct, tick: Struct) -> None:
         for i in range(q.shape[0]):
             slope_after[i] = (q_after[i] - q[i]) / h
         return
-    unused = np.empty(q.shape[0])
+    unused = scratch_vector(q.shape[0])
     copy(slope_after, slope)
     coefficients, duration = memory.joint_coefficients, memory.duration
     polynomial_rates_at(coefficients, duration, memory.path_time, slope_after, unused)

@@ -67,11 +67,12 @@ def mobility(M: np.ndarray, J: np.ndarray) -> np.ndarray:
 
     With M = L L^T it is Y Y^T, Y = J L^-T.
     """
-    A, Y, L = np.empty((6, 6)), np.empty_like(J), np.empty_like(M)
+    n = M.shape[0]
+    A, Y, L = np.empty((6, 6)), scratch_matrix(6, n), scratch_matrix(n, n)
     copy_matrix(M, L)
     cholesky(L)
     for k in range(6):
-        for i in range(M.shape[0]):
+        for i in range(n):
             total = J[k, i]
             for j in range(i):
                 total -= L[i, j] * Y[k, j]
@@ -177,7 +178,7 @@ def resolve(
     A, missing = scratch_matrix(6, 6), scratch_vector(6)
     rows = J
     if weighted:
-        rows = np.empty((6, nv))
+        rows = scratch_matrix(6, nv)
         inverse_inertia_rows(M, J, rows)
     gram(rows, J, A)
     ratio = singular_value / threshold
