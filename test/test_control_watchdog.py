@@ -356,3 +356,31 @@ def test_an_arm_that_a_push_has_jammed_against_the_floor_does_not_press_on(
     assert (np.abs(after['velocity']) < 0.2 * MODEL.velocity_limit).all()
     assert (np.abs(after['torque']) < 0.6 * MODEL.effort_limit).all()
     assert speed_share(loop) < 0.01
+
+
+@pytest.mark.parametrize('phase', [1.46, 1.575, 1.65, 1.695])
+def test_a_joint_that_jammed_links_drive_is_braked_the_more(phase):
+    """Links that a push has driven into each other push out for long: 1.5 to 1.8 s, once."""
+    loop = ClosedLoop(start=HOME)
+    loop.go('hold', 0.3)
+    loop.go('ready', phase)
+    force = np.array([-20.348, -134.99, 105.973, 0.0, 0.0, 0.0])
+    loop.world.push('end_effector_link', force)
+    loop.run(535)
+    loop.world.clear_push('end_effector_link')
+    share = np.abs(loop.run(3000)['velocity'] / MODEL.velocity_limit).max(axis=1)
+    assert (share[1000:] < 1.2).all()
+    assert share[-1] < 0.05
+
+
+def test_a_stopped_arm_that_is_stuck_does_not_press_harder_and_harder():
+    """What it could not reach its estimate took for weight, until it slipped off."""
+    loop = ClosedLoop(start=HOME)
+    loop.go('hold', 0.3)
+    pushed(loop, (0.0, 200.0, 0.0), 0.3)
+    loop.run(2500)
+    assert loop.controller.mode == ''
+    stuck, still, before = loop.q - 1e-5, np.zeros(6), loop.controller.torque.copy()
+    for k in range(1, 4000):
+        torque = loop.controller.tick(loop.time + k * 1e-3, stuck, still)
+    assert (np.abs(torque - before) < 0.2 * MODEL.effort_limit).all()

@@ -248,6 +248,7 @@ class Controller(Switching):
             engine.clear_alarm()
             start = engine.start(measured=True)
             self._enter(self._stopped, start, self._plan(self._stopped, start))
+            engine.memory.gives_in = 1
 
     def _held_share(self, time: float) -> float:
         """Return the share of the velocity limits below which a braked arm is held."""

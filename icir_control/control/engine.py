@@ -191,12 +191,13 @@ class Engine:
         elif law.is_compiled:
             try:
                 outcome = run(TICK)
-                if outcome == NEAR:
-                    self._keep_apart()
-                    outcome = run(TICK)
             except Exception:  # of the compiled law; always guarded, a tick would cost 1 us more
                 with guarded(type(law.law), 'acceleration'):
                     raise
+            if outcome == NEAR:
+                self._keep_apart()
+                with guarded(type(law.law), 'acceleration'):
+                    outcome = run(TICK)
             if outcome == NO_ANSWER:
                 law.refuse()
         else:
@@ -239,6 +240,7 @@ class Engine:
         self.memory.alarm = CALM
         self.memory.filtered_velocity[:], self.memory.filtered_position[:] = self.v, self.q
         self.memory.time_beyond = self.memory.time_saturated = 0.0
+        self.memory.brake_rate[:] = 0.0
 
     def reduce_bandwidth(self) -> None:
         """Give feedback less bandwidth from the next law on, until the next start.
@@ -305,7 +307,7 @@ class Engine:
         self.workspace.forget_contact()
         self._segments = deque(plan.then)
         memory.settles = law.HALTS and self._rests
-        memory.way_from_start[:] = 0.0
+        memory.way_from_start[:], memory.gives_in = 0.0, 0
         memory.needs_twist = self._law.needs('twist_reference')
         memory.needs_singular_value = self._law.needs('smallest_singular_value')
         # A compliant arm need not be where its path begins.

@@ -50,6 +50,13 @@ DRAG_TIME = 0.003
 BRAKE_RATE = 30.0
 """[1/s] At which a braked joint loses speed while its torque is within the limits."""
 
+STRONG_BRAKE_RATE, STRONG_BRAKE_TIME = 200.0, 0.1
+"""[1/s] The same of a joint that something drives beyond its velocity limit, and the time [s] in
+which it goes there: links that a push has jammed into each other push out for long."""
+
+LARGEST_DRIVEN = 20.0
+"""Times its velocity limit up to which it does: with 70 1/s plants diverged at 100 times."""
+
 
 def begin_to_yield(memory: Struct, tick: Struct) -> None:
     """Let joints that rest within the margins of their position limits rest there."""
@@ -174,16 +181,24 @@ def watch(memory: Struct, tick: Struct) -> None:
 
 @part
 def brake(memory: Struct, tick: Struct, g: np.ndarray) -> None:
-    """Write tau_i = g_i - d m_i v_i before the limits, m_i the inertia that a joint shows.
+    """Write tau_i = g_i - d_i m_i v_i before the limits, m_i the inertia that a joint shows.
 
     Each joint's torque beyond its weight is against its motion, cut off or not: as long as the
     limits bear the weight, energy only decreases, whatever the speed, the load or the pushes were
     (v^T C v is no power). Nothing here rests on the model but the weight, g less what the
     observer has learnt of it.
+
+    d_i grows as long as something drives a joint beyond its velocity limit. Where it shakes it
+    does not: an arm that is lighter or later than its model would be shaken by its brake.
     """
     v, m, wanted = tick.v, memory.shown_inertia, memory.torque_unsaturated
+    rate, share = memory.brake_rate, min(tick.period / STRONG_BRAKE_TIME, 1.0)
     for i in range(v.shape[0]):
-        wanted[i] = g[i] - memory.compensation[i] - BRAKE_RATE * m[i] * v[i]
+        d = max(abs(rate[i]), BRAKE_RATE) if rate[i] * v[i] > 0.0 else BRAKE_RATE
+        is_driven = 1.0 < abs(v[i]) / memory.velocity_limit[i] < LARGEST_DRIVEN
+        d += share * ((STRONG_BRAKE_RATE if is_driven else BRAKE_RATE) - d)
+        rate[i] = np.copysign(d, v[i])
+        wanted[i] = g[i] - memory.compensation[i] - d * m[i] * v[i]
     clear(memory.acceleration)
     copy(wanted, memory.torque_base)
 

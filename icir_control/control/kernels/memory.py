@@ -201,6 +201,8 @@ MEMORY_LAYOUT = Layout(
         'drag_share': (),
         'drag_side': (),
         'drag_time': (),
+        # Each with the direction of its joint.
+        'brake_rate': (n,),
         'repulsion': (n,),
         # Of the distances between links: what `may_be_near` looks at.
         'distance_watch': (3, n),
@@ -214,6 +216,7 @@ MEMORY_LAYOUT = Layout(
         'contact',
         'contact_changed',
         'settles',
+        'gives_in',
         'ticks_touching',
         'ticks',
         'prepared',

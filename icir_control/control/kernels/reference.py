@@ -30,6 +30,10 @@ from icir_control.trajectory.kernels import (
 SETTLING_TICKS = 30
 """After a start, in which an arm that is held learns where it was."""
 
+GIVE_RATE, GIVE_SPEED = 5.0, 0.01
+"""[1/s] At which the reference of an arm that was stopped comes to where it rests, and how fast it
+is at most [rad/s or m/s]: a load that nobody knew must not lead it down."""
+
 
 def advance_reference(dynamics: np.ndarray, memory: Struct, tick: Struct) -> None:
     """Bring the reference to the tick's time: positions, velocity and acceleration."""
@@ -42,6 +46,8 @@ def advance_reference(dynamics: np.ndarray, memory: Struct, tick: Struct) -> Non
     elif memory.path != NO_PATH:
         if memory.settles:
             _settle(memory, tick)
+        if memory.gives_in:
+            _give_in(memory, tick)
         while memory.reference_time < tick.time - 0.5 * tick.period:
             memory.reference_time += tick.period
             if abs(memory.reference_time - tick.time) < 0.5 * tick.period:
@@ -77,10 +83,30 @@ def _settle(memory: Struct, tick: Struct) -> None:
     elif noisy:
         for i in range(tick.q.shape[0]):
             shift = (tick.q[i] - moved[i] - tick.position_reference[i]) / (memory.ticks + 1.0)
-            memory.q_before[i] += shift
-            tick.position_reference[i] += shift
-            memory.q_after[i] += shift
-            memory.joint_coefficients[i, 0] += shift
+            _shift(memory, tick, i, shift)
+
+
+@part
+def _give_in(memory: Struct, tick: Struct) -> None:
+    """Bring an arm that was stopped, and rests elsewhere than it is held, to be held there.
+
+    Where a push has jammed it against something its estimate would grow, and with it the torque,
+    until it slips off. On a free arm the estimate is faster: the reference hardly moves.
+    """
+    if memory.path_time_now >= memory.duration:
+        most = GIVE_SPEED * tick.period
+        for i in range(tick.q.shape[0]):
+            way = GIVE_RATE * tick.period * (tick.q[i] - tick.position_reference[i])
+            _shift(memory, tick, i, min(max(way, -most), most))
+
+
+@part
+def _shift(memory: Struct, tick: Struct, i: int, way: float) -> None:
+    """Move the path of joint i, and the reference on it."""
+    memory.q_before[i] += way
+    tick.position_reference[i] += way
+    memory.q_after[i] += way
+    memory.joint_coefficients[i, 0] += way
 
 
 @part
