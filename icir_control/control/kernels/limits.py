@@ -195,7 +195,8 @@ def brake(memory: Struct, tick: Struct, g: np.ndarray) -> None:
     rate, share = memory.brake_rate, min(tick.period / STRONG_BRAKE_TIME, 1.0)
     for i in range(v.shape[0]):
         d = max(abs(rate[i]), BRAKE_RATE) if rate[i] * v[i] > 0.0 else BRAKE_RATE
-        is_driven = 1.0 < abs(v[i]) / memory.velocity_limit[i] < LARGEST_DRIVEN
+        limit = memory.velocity_limit[i]
+        is_driven = limit < abs(v[i]) < LARGEST_DRIVEN * limit
         d += share * ((STRONG_BRAKE_RATE if is_driven else BRAKE_RATE) - d)
         rate[i] = np.copysign(d, v[i])
         wanted[i] = g[i] - memory.compensation[i] - d * m[i] * v[i]
