@@ -36,7 +36,7 @@ points = []
 for q in np.load(sys.argv[3]):
     data.qpos[:] = q
     mujoco.mj_forward(model, data)
-    points.append(visible_corners(model, data))
+    points.append(visible_corners(model, data.geom_xmat, data.geom_xpos))
 camera.lookat[:], camera.distance = framing(model, np.concatenate(points), 800 / 600)
 renderer = mujoco.Renderer(model, 600, 800)
 for q in np.load(sys.argv[1]):

@@ -439,11 +439,11 @@ def test_the_window_shows_all_that_the_robot_can_reach(make):
 def test_a_camera_looks_at_a_motion_no_farther_than_it_must():
     world, camera = gen3(), mujoco.MjvCamera()
     mujoco.mjv_defaultFreeCamera(world.model, camera)
-    points = []
+    data, points = world.data, []
     for angle in np.linspace(0.3, 1.2, 10):
-        world.data.qpos[:] = [0.5 * angle, angle, -angle, 0, angle, 0]
-        mujoco.mj_kinematics(world.model, world.data)
-        points.append(visible_corners(world.model, world.data))
+        data.qpos[:] = [0.5 * angle, angle, -angle, 0, angle, 0]
+        mujoco.mj_kinematics(world.model, data)
+        points.append(visible_corners(world.model, data.geom_xmat, data.geom_xpos))
     corners = np.concatenate(points)
     camera.lookat[:], camera.distance = framing(world.model, corners, 4.0 / 3.0)
     shown = np.abs(in_picture(world, camera, corners))

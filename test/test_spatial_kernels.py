@@ -104,6 +104,16 @@ def test_cholesky(seed):
     assert not kernels.cholesky(-A)
 
 
+@holds_for(seed=seeds)
+def test_copies(seed):
+    A = np.random.default_rng(seed).standard_normal((3, 5))
+    assert_close(filled(kernels.copy_matrix, A, shape=A.shape), A, 0.0)
+    assert_close(filled(kernels.copy, A[1], shape=5), A[1], 0.0)
+    kernels.clear(A[1])
+    assert not A[1].any()
+    assert A[::2].all()
+
+
 @holds_for(R=rotations, other=rotation_vectors)
 def test_pose_error(R, other):
     way = np.array([0.3, -0.2, 0.5])

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import Enum
+from functools import cached_property
 
 import numpy as np
 
@@ -166,18 +167,22 @@ class Joint(Value):
         A limit beyond `FAR` stands for none: where a base may be a million metres away, inertias
         say nothing of the arm on it.
         """
+        q = np.minimum(np.maximum(rng.uniform(*self._drawn_from), self.lower), self.upper)
+        if self.kind.has_quaternion:
+            quaternion = rng.standard_normal(4)
+            q[-4:] = quaternion / np.linalg.norm(quaternion)
+        return q
+
+    @cached_property
+    def _drawn_from(self) -> tuple[Array, Array]:
+        """The least and the largest coordinates, (nq,) each, that `random` draws."""
         reach = np.full(self.nq, np.pi)
         reach[: self.kind.lengths] = 1.0
         has_lower, has_upper = np.abs(self.lower) < FAR, np.abs(self.upper) < FAR
         low = np.where(has_upper, self.upper - 2.0 * reach, -reach)
         low = np.where(has_lower, self.lower, low)
         high = np.where(has_lower, low + 2.0 * reach, reach)
-        high = np.where(has_upper, self.upper, high)
-        q = np.clip(rng.uniform(low, high), self.lower, self.upper)
-        if self.kind.has_quaternion:
-            quaternion = rng.standard_normal(4)
-            q[-4:] = quaternion / np.linalg.norm(quaternion)
-        return q
+        return low, np.where(has_upper, self.upper, high)
 
 
 def numbered(joints: Iterable[Joint]) -> tuple[Joint, ...]:

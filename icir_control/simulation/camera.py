@@ -60,10 +60,10 @@ class Camera:
             positions: (n, nv) [rad or m].
         """
         step = -(-len(positions) // _MOST_LOOKED_AT)
-        corners = []
+        data, corners = self._data, []
         for position in positions[::step]:
-            self._place(self._data, position)
-            corners.append(visible_corners(self._model, self._data))
+            self._place(data, position)
+            corners.append(visible_corners(self._model, data.geom_xmat, data.geom_xpos))
         aspect = self._rectangle.width / self._rectangle.height
         self._view.lookat[:], self._view.distance = framing(
             self._model, np.concatenate(corners), aspect

@@ -23,17 +23,21 @@ _WIDTH_OF_TRAIL = 3.0  # pixels
 _LINES = 300
 
 
-def visible_corners(model: mujoco.MjModel, data: mujoco.MjData) -> NDArray[np.float64]:
+def visible_corners(
+    model: mujoco.MjModel, rotation: NDArray[np.float64], origin: NDArray[np.float64]
+) -> NDArray[np.float64]:
     """Return the corners of the boxes around all visible shapes of a robot: (n, 3) [m].
 
     Args:
         model: The robot.
-        data: Where it is, with its poses computed.
+        rotation: (..., ngeom, 9) of its shapes, as MuJoCo computes them, of any postures.
+        origin: (..., ngeom, 3) of its shapes [m].
     """
     seen = (model.geom_group < HIDDEN_GROUP) & (model.geom_type != mujoco.mjtGeom.mjGEOM_PLANE)
     middle, half = model.geom_aabb[seen, None, :3], model.geom_aabb[seen, None, 3:]
-    rotation, origin = data.geom_xmat[seen].reshape(-1, 3, 3), data.geom_xpos[seen, None]
-    corners = origin + (middle + _CORNERS * half) @ rotation.swapaxes(1, 2)
+    axes = rotation[..., seen, :].reshape(*rotation.shape[:-2], -1, 3, 3)
+    in_world = (middle + _CORNERS * half) @ axes.swapaxes(-1, -2)
+    corners = origin[..., seen, None, :] + in_world
     return np.asarray(corners.reshape(-1, 3))
 
 

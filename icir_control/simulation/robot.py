@@ -181,7 +181,7 @@ class SimulatedRobot:
             armature=armature,
             package_dirs=package_dirs,
         )
-        spec, description = build_scene(
+        spec, nominal, description = build_scene(
             read,
             joint_names=self.joint_names,
             timestep=self.timestep_ns * 1e-9,
@@ -191,7 +191,6 @@ class SimulatedRobot:
             raise UnknownNameError('end-effector frame', end_effector_frame, description.links)
         self.notes: tuple[str, ...] = description.notes
         self.left_out = description.left_out
-        nominal = spec.compile()
         self._joints = joints = Joints(self.joint_names, nominal, description.mimics)
         self.joint_damping, self.joint_friction = joints.damping, joints.friction
         self.armature, self.effort_limit = joints.armature, joints.effort_limit

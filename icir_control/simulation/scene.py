@@ -29,7 +29,7 @@ _ON_THE_FLOOR = 1e-6
 
 def build_scene(
     read: Callable[..., Urdf], *, joint_names: tuple[str, ...], timestep: float, repair: bool
-) -> tuple[mujoco.MjSpec, Urdf]:
+) -> tuple[mujoco.MjSpec, mujoco.MjModel, Urdf]:
     """Build the scene around a robot.
 
     Nothing is added to the robot's dynamics: no rotor, damping or friction beyond the URDF's.
@@ -42,7 +42,7 @@ def build_scene(
         repair: Whether an inertia that no body has is replaced by the nearest possible one.
 
     Returns:
-        The scene, which compiles, and the robot with the meshes that it could use.
+        The scene, what it compiles to, and the robot with the meshes that it could use.
 
     Raises:
         UnknownNameError: A name is not that of a moving joint.
@@ -52,17 +52,17 @@ def build_scene(
     description = read()
     check_joint_names(joint_names, description.moving_joints)
     try:
-        return _dress(description, joint_names, timestep, repair), description
+        return *_dress(description, joint_names, timestep, repair), description
     except ModelError:
         if not description.assets:
             raise
     # A mesh that MuJoCo cannot decode must not take the arm with it.
     bare = read(meshes='none')
-    spec = _dress(bare, joint_names, timestep, repair)
+    dressed = _dress(bare, joint_names, timestep, repair)
     description = read(meshes='converted')
     with suppress(ModelError):
-        return _dress(description, joint_names, timestep, repair), description
-    return spec, bare
+        return *_dress(description, joint_names, timestep, repair), description
+    return *dressed, bare
 
 
 def settle_floor(
@@ -98,8 +98,8 @@ def settle_floor(
 
 def _dress(
     description: Urdf, joint_names: tuple[str, ...], timestep: float, repair: bool
-) -> mujoco.MjSpec:
-    """Add all that is not the robot, and compile once to see that it holds together."""
+) -> tuple[mujoco.MjSpec, mujoco.MjModel]:
+    """Add all that is not the robot; return the scene, and what it compiles to."""
     try:
         spec = mujoco.MjSpec.from_string(description.xml, assets=description.assets)
         _hold_joints(spec, description.held)
@@ -123,12 +123,11 @@ def _dress(
         _exclude_neighbours(spec, robot)
         spec.visual.global_.azimuth, spec.visual.global_.elevation = 135.0, -18.0
         _add_surroundings(spec, *_reach(spec.compile()))
-        spec.compile()
+        return spec, spec.compile()
     except ValueError as error:
         # MuJoCo reports a faulty description as ValueError, in several lines.
         reason = ' '.join(str(error).split())
         raise ModelError(f'{description.source}: MuJoCo refuses it: {reason}') from error
-    return spec
 
 
 def _hold_joints(spec: mujoco.MjSpec, held: Mapping[str, float]) -> None:
@@ -221,13 +220,15 @@ def _reach(robot: mujoco.MjModel) -> tuple[float, NDArray[np.float64]]:
     turns = robot.jnt_type == mujoco.mjtJoint.mjJNT_HINGE
     free = np.where(turns[:, None], [-np.pi, np.pi], 0.0)
     limits = np.where(robot.jnt_limited[:, None], robot.jnt_range, free)
-    points = []
+    rotations = np.empty((_SAMPLES, robot.ngeom, 9))
+    origins = np.empty((_SAMPLES, robot.ngeom, 3))
     for sample in range(_SAMPLES):
         data.qpos[:] = rng.uniform(*limits.T) if sample else 0.0
         mujoco.mj_kinematics(robot, data)
-        points.append(visible_corners(robot, data))
-    reached = np.concatenate(points)
-    reached[:, 2] = np.maximum(reached[:, 2], points[0][:, 2].min())
+        rotations[sample], origins[sample] = data.geom_xmat, data.geom_xpos
+    reached = visible_corners(robot, rotations, origins)
+    at_zero = reached[: len(reached) // _SAMPLES]
+    reached[:, 2] = np.maximum(reached[:, 2], at_zero[:, 2].min())
     middle, distance = framing(robot, reached, _ASPECT)
     return distance / _DISTANCE, middle
 

@@ -11,13 +11,12 @@ import numpy as np
 from icir_control.collision.kernels import layout as at
 from icir_control.collision.kernels.distances import measure, place_shape, write_row
 from icir_control.compiled import kernel, part
-from icir_control.control.kernels.linear import copy, copy_matrix
 from icir_control.dynamics.kernels import CheckedKernel
 from icir_control.dynamics.kernels import layout as buffer_at
 from icir_control.dynamics.kernels import vector as vec
 from icir_control.dynamics.kernels.forward import place_all
 from icir_control.scratch import scratch_matrix, scratch_vector
-from icir_control.spatial.kernels import cholesky, cholesky_solve
+from icir_control.spatial.kernels import cholesky, cholesky_solve, copy, copy_matrix
 
 SLACK, LEAST_SLACK = 0.1, 1e-4
 """Share of the bound, and length [m], by which a pair may be nearer between two measurements."""

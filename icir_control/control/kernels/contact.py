@@ -9,7 +9,6 @@ fast as a contact, but only where a joint starts or reverses.
 import numpy as np
 
 from icir_control.compiled import part
-from icir_control.control.kernels.linear import clear, copy
 from icir_control.control.kernels.memory import JOINT_PATH, NO_PATH
 from icir_control.control.kernels.plant import (
     NOISE_TIME,
@@ -17,6 +16,7 @@ from icir_control.control.kernels.plant import (
     momentum_of_a_count,
 )
 from icir_control.control.kernels.structs import Struct
+from icir_control.spatial.kernels import clear, copy
 from icir_control.trajectory.kernels import polynomial_at
 
 RESIDUAL_GAIN = 200.0

@@ -20,7 +20,6 @@ from icir_control.control.kernels.inertia import (
     has_agreed,
     lacking_inertia,
 )
-from icir_control.control.kernels.linear import clear, copy
 from icir_control.control.kernels.memory import CALM, NO_PATH
 from icir_control.control.kernels.plant import (
     LEAST_NUMBER,
@@ -30,6 +29,7 @@ from icir_control.control.kernels.plant import (
     momentum_of_a_count,
 )
 from icir_control.control.kernels.structs import Struct
+from icir_control.spatial.kernels import clear, copy
 
 FADE_TIME = 0.1
 """[s] In which a compensation that holds no more goes 63 % of its way."""

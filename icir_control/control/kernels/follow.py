@@ -3,17 +3,12 @@
 import numpy as np
 
 from icir_control.compiled import kernel, part
-from icir_control.control.kernels.linear import (
-    cholesky,
-    cholesky_solve,
-    gram,
-    smallest_singular_value,
-)
+from icir_control.control.kernels.linear import gram, smallest_singular_value
 from icir_control.control.kernels.structs import Struct, separate
 from icir_control.control.kernels.task_space import pose_error
 from icir_control.dynamics.kernels import placement_terms
 from icir_control.scratch import scratch_matrix, scratch_vector
-from icir_control.spatial.kernels import mat_t_vec, mat_vec
+from icir_control.spatial.kernels import cholesky, cholesky_solve, mat_t_vec, mat_vec
 from icir_control.trajectory.kernels import pose_at, pose_rates_at
 
 NEWTON_STEPS = 2

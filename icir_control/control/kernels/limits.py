@@ -3,10 +3,10 @@
 import numpy as np
 
 from icir_control.compiled import part
-from icir_control.control.kernels.linear import clear, copy
 from icir_control.control.kernels.memory import BRAKE, CALM, NO_PATH, TOO_FAR, TOO_FAST, TOO_LONG
 from icir_control.control.kernels.plant import beside_damping
 from icir_control.control.kernels.structs import Struct
+from icir_control.spatial.kernels import clear, copy
 
 LIMIT_STIFFNESS = 1000.0
 """[1/s^2] Of the repulsion at a position limit; it grows from nothing at the margin's edge."""

@@ -1,13 +1,13 @@
 """Small dense linear algebra for the hot path: numba's own needs SciPy and costs more.
 
-Products of matrices and Cholesky's factors are those of `icir_control.spatial.kernels`.
+Copies, products of matrices and Cholesky's factors are those of `icir_control.spatial.kernels`.
 """
 
 import numpy as np
 
 from icir_control.compiled import kernel
 from icir_control.scratch import scratch_matrix, scratch_vector
-from icir_control.spatial.kernels import cholesky, cholesky_solve
+from icir_control.spatial.kernels import cholesky, cholesky_solve, copy, copy_matrix
 
 ITERATIONS = 40
 """Of the inverse iteration, at most; started from its last result it takes one, seldom two."""
@@ -17,28 +17,6 @@ STEADY = 1e-6
 
 SWEEPS = 20
 """Of the eigenvalue iteration, at most; six by six takes five or six."""
-
-
-@kernel
-def copy(x: np.ndarray, y: np.ndarray) -> None:
-    """Write y = x for vectors; numba's `y[:] = x` takes seconds to compile."""
-    for i in range(y.shape[0]):
-        y[i] = x[i]
-
-
-@kernel
-def copy_matrix(A: np.ndarray, B: np.ndarray) -> None:
-    """Write B = A for matrices."""
-    for i in range(B.shape[0]):
-        for j in range(B.shape[1]):
-            B[i, j] = A[i, j]
-
-
-@kernel
-def clear(x: np.ndarray) -> None:
-    """Write x = 0 for a vector."""
-    for i in range(x.shape[0]):
-        x[i] = 0.0
 
 
 @kernel

@@ -7,17 +7,11 @@ noise, the state without it, and how the plant integrates.
 import numpy as np
 
 from icir_control.compiled import kernel, part
-from icir_control.control.kernels.linear import (
-    cholesky,
-    cholesky_solve,
-    clear,
-    copy,
-    copy_matrix,
-    shown_inertia,
-)
+from icir_control.control.kernels.linear import shown_inertia
 from icir_control.control.kernels.structs import Struct, separate
 from icir_control.dynamics.kernels import mass_matrix_of, nle_of, terms
 from icir_control.scratch import scratch_matrix, scratch_vector
+from icir_control.spatial.kernels import cholesky, cholesky_solve, clear, copy, copy_matrix
 
 NOISE_TIME = 0.1
 """[s] Over which the noise of the measured velocity is averaged."""

@@ -15,11 +15,11 @@ import numpy as np
 from icir_control.compiled import part
 from icir_control.control.kernels.contact import TOUCHED, leave_path, wait_here
 from icir_control.control.kernels.follow import follow, place, ramp_rate
-from icir_control.control.kernels.linear import copy
 from icir_control.control.kernels.memory import JOINT_PATH, NO_PATH, POSE_PATH
 from icir_control.control.kernels.plant import FIRST_REST_SPEED, QUIET
 from icir_control.control.kernels.structs import Struct
 from icir_control.scratch import scratch_vector
+from icir_control.spatial.kernels import copy
 from icir_control.trajectory.kernels import (
     polynomial_at,
     polynomial_rates_at,

@@ -6,9 +6,9 @@ import numpy as np
 
 from icir_control.compiled import kernel, part
 from icir_control.control.kernels.follow import follow
-from icir_control.control.kernels.linear import copy
 from icir_control.control.kernels.structs import Struct
 from icir_control.dynamics.kernels import gravity_of, mass_matrix_of, nle_of, terms
+from icir_control.spatial.kernels import copy
 
 TORQUE_SHARE = 0.9
 """Of the effort limits that a planned motion may take; feedback has the rest."""

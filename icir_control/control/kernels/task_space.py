@@ -6,15 +6,16 @@ Plain arrays in, new arrays out, so that a law's equation may name them, compile
 import numpy as np
 
 from icir_control.compiled import kernel
-from icir_control.control.kernels.linear import (
+from icir_control.control.kernels.linear import gram, inverse_inertia_rows
+from icir_control.scratch import scratch_matrix, scratch_vector
+from icir_control.spatial.kernels import (
     cholesky,
     cholesky_solve,
+    copy,
     copy_matrix,
-    gram,
-    inverse_inertia_rows,
+    mat_mat_t,
+    mat_t_mat,
 )
-from icir_control.scratch import scratch_matrix, scratch_vector
-from icir_control.spatial.kernels import mat_mat_t, mat_t_mat
 from icir_control.spatial.kernels import pose_error as pose_error
 
 SINGULAR_SHARE = 1e-3
@@ -63,12 +64,18 @@ def times(A: np.ndarray, x: np.ndarray) -> np.ndarray:
 
 @kernel
 def mobility(M: np.ndarray, J: np.ndarray) -> np.ndarray:
-    """Return the inverse of the inertia that the tool shows, J M^-1 J^T, (6, 6) (Khatib 1987).
+    """Return the inverse of the inertia that the tool shows, J M^-1 J^T, (6, 6) (Khatib 1987)."""
+    A, Y = np.empty((6, 6)), scratch_matrix(6, M.shape[0])
+    _mobility_factor(M, J, Y)
+    mat_mat_t(Y, Y, A)
+    return A
 
-    With M = L L^T it is Y Y^T, Y = J L^-T.
-    """
+
+@kernel
+def _mobility_factor(M: np.ndarray, J: np.ndarray, Y: np.ndarray) -> None:
+    """Write Y = J L^-T, (6, n), with M = L L^T: J M^-1 J^T is Y Y^T."""
     n = M.shape[0]
-    A, Y, L = np.empty((6, 6)), scratch_matrix(6, n), scratch_matrix(n, n)
+    L = scratch_matrix(n, n)
     copy_matrix(M, L)
     cholesky(L)
     for k in range(6):
@@ -77,34 +84,31 @@ def mobility(M: np.ndarray, J: np.ndarray) -> np.ndarray:
             for j in range(i):
                 total -= L[i, j] * Y[k, j]
             Y[k, i] = total * L[i, i]
-    mat_mat_t(Y, Y, A)
-    return A
 
 
 @kernel
-def shown_wrench(mobility: np.ndarray, a: np.ndarray) -> np.ndarray:
-    """Return the wrench (6,) Lambda_v a_v, Lambda_w a_w.
+def shown_wrench(M: np.ndarray, J: np.ndarray, a: np.ndarray, f: np.ndarray) -> None:
+    """Write the wrench f (6,), Lambda_v a_v and Lambda_w a_w.
 
     Each is the inverse of its own block of the mobility: the inertia along the axes of a tool that
     may turn, and about those of one that may move.
 
     Args:
-        mobility: (6, 6) J M^-1 J^T.
+        M: (n, n) inertia [kg, kg m, kg m^2].
+        J: (6, n) Jacobian of the tool.
         a: (6,) acceleration [m/s^2, rad/s^2].
+        f: (6,) [N, N m], out.
     """
-    f, A, x = np.empty(6), scratch_matrix(3, 3), scratch_vector(3)
+    Y, A = scratch_matrix(6, M.shape[0]), scratch_matrix(3, 3)
+    _mobility_factor(M, J, Y)
+    copy(a, f)
     for k in range(0, 6, 3):
-        trace = mobility[k, k] + mobility[k + 1, k + 1] + mobility[k + 2, k + 2]
+        gram(Y[k : k + 3], Y[k : k + 3], A)
+        trace = A[0, 0] + A[1, 1] + A[2, 2]
         for i in range(3):
-            x[i] = a[k + i]
-            for j in range(3):
-                A[i, j] = mobility[k + i, k + j]
             A[i, i] += SINGULAR_SHARE * trace
         cholesky(A)
-        cholesky_solve(A, x)
-        for i in range(3):
-            f[k + i] = x[i]
-    return f
+        cholesky_solve(A, f[k : k + 3])
 
 
 @kernel

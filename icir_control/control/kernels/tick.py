@@ -16,12 +16,7 @@ from icir_control.control.kernels.limits import (
     limit_torque,
     watch,
 )
-from icir_control.control.kernels.linear import (
-    clear,
-    copy,
-    copy_matrix,
-    smallest_singular_value,
-)
+from icir_control.control.kernels.linear import smallest_singular_value
 from icir_control.control.kernels.memory import (
     ACTUATE,
     ADVANCE,
@@ -53,6 +48,7 @@ from icir_control.control.kernels.structs import Struct, separate
 from icir_control.control.kernels.weight import turn_weight
 from icir_control.dynamics.kernels import frame_terms, gravity_of, mass_matrix_of, nle_of
 from icir_control.dynamics.kernels.checked import with_entrance
+from icir_control.spatial.kernels import clear, copy, copy_matrix
 
 
 @part

@@ -5,7 +5,6 @@ from typing import ClassVar
 import numpy as np
 
 from icir_control.control.kernels.task_space import (
-    mobility,
     pose_error,
     relative_rotation,
     resolve,
@@ -73,9 +72,7 @@ class Float(Law):
             + HELD * tick.task_kp * e
             + (FREE * self.damping_rate + HELD * tick.task_kd) * (nu_r - tick.twist)
         )
-        f, wrench = shown_wrench(mobility(tick.M, tick.jacobian), a), tick.wrench
-        for i in range(6):
-            wrench[i] = f[i]
+        shown_wrench(tick.M, tick.jacobian, a, tick.wrench)
         if tick.v.shape[0] <= 6 and tick.smallest_singular_value >= self.singularity_threshold:
             return np.zeros_like(tick.v)  # nothing is free
         return resolve(

@@ -12,6 +12,7 @@ from icir_control.dynamics.kernels.checked import CheckedKernel, is_configuratio
 from icir_control.dynamics.kernels.forward import place, take_configuration
 from icir_control.dynamics.kernels.mimic import project, project_mass_matrix
 from icir_control.dynamics.kernels.vector import Matrix, Vector
+from icir_control.spatial.kernels import copy_matrix
 
 ROUNDING = 1e-15
 """Of an inertia at the reference point, what rounding leaves of one about another axis."""
@@ -131,7 +132,7 @@ def inverse_mass_matrix(buffer: np.ndarray, q: np.ndarray) -> int:
         return 1
     M, links = fill_mass_matrix(buffer, q), at.links_of(buffer)
     L = at.square_of(buffer, at.H_FACTOR)
-    L[:] = M
+    copy_matrix(M, L)
     wrong = factorize(links, M, L)
     if wrong != 0:
         return wrong
@@ -224,7 +225,7 @@ def solve_accelerations(buffer: np.ndarray, tau: np.ndarray, bias: np.ndarray) -
     Returns -k if v_{k-1} has no inertia to move.
     """
     M, links, L = at.mass_matrix_of(buffer), at.links_of(buffer), at.square_of(buffer, at.H_FACTOR)
-    L[:] = M
+    copy_matrix(M, L)
     wrong = factorize(links, M, L)
     if wrong != 0:
         return wrong

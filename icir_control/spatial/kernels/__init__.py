@@ -11,7 +11,10 @@ from importlib import import_module
 from typing import Any
 
 _NAMES = {
-    'matrices': ('cholesky', 'cholesky_solve', 'mat_mat_t', 'mat_t_mat', 'mat_t_vec', 'mat_vec'),
+    'matrices': (
+        *('cholesky', 'cholesky_solve', 'clear', 'copy', 'copy_matrix'),
+        *('mat_mat_t', 'mat_t_mat', 'mat_t_vec', 'mat_vec'),
+    ),
     'so3': (
         *('exp3', 'log3', 'right_jacobian3', 'right_jacobian3_inverse'),
         *('quaternion_exp', 'quaternion_log', 'quaternion_multiply'),

@@ -1,4 +1,4 @@
-"""Small products of plain arrays, and Cholesky's factors.
+"""Copies and small products of plain arrays, and Cholesky's factors.
 
 The result goes into the last argument, which is no input but where that is said.
 """
@@ -6,6 +6,28 @@ The result goes into the last argument, which is no input but where that is said
 import numpy as np
 
 from icir_control.compiled import kernel
+
+
+@kernel
+def copy(x: np.ndarray, y: np.ndarray) -> None:
+    """Write y = x for vectors; numba's `y[:] = x` takes seconds to compile."""
+    for i in range(y.shape[0]):
+        y[i] = x[i]
+
+
+@kernel
+def copy_matrix(A: np.ndarray, B: np.ndarray) -> None:
+    """Write B = A for matrices."""
+    for i in range(B.shape[0]):
+        for j in range(B.shape[1]):
+            B[i, j] = A[i, j]
+
+
+@kernel
+def clear(x: np.ndarray) -> None:
+    """Write x = 0 for a vector."""
+    for i in range(x.shape[0]):
+        x[i] = 0.0
 
 
 @kernel
