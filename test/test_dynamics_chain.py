@@ -86,6 +86,17 @@ def test_what_is_no_arm_is_refused(keywords, error, words):
         KinematicTree(HAND).chain(**keywords)
 
 
+@pytest.mark.parametrize('limit', ['', 'lower="0" upper="0"', 'lower="0"'])
+def test_limits_of_zero_are_none_in_a_chain_and_in_the_model(limit):
+    """To the letter the joint could not move: no tool reads them so."""
+    text = HAND.read_text().replace('lower="0.3" upper="1.0"', limit)
+    assert text != HAND.read_text()
+    held = KinematicTree(text).chain(locked={'pan': 0.5}).held
+    assert held['pan'] == 0.5
+    assert 'pan' not in load_urdf(text, locked=held).joint_names
+    assert KinematicTree(text).chain(end_effector_frame='hand').held['pan'] == 0.0
+
+
 def test_a_trunk_with_two_arms_is_no_arm_with_fingers():
     with pytest.raises(ModelError, match='several arms.*right_tool'):
         KinematicTree(DATA / 'branching.urdf').chain()

@@ -1,1 +1,1 @@
-"""The command line: the simulation, the demo, its report and plots."""
+"""The command line: simulation, demo, recordings and their reports, studies, acceptance tests."""

@@ -109,7 +109,7 @@ class ClosedLoop:
 
     @property
     def touches(self) -> bool:
-        """Whether the arm has run into the floor or into itself, of which no law knows."""
+        """Whether the arm has run into the floor or into itself."""
         return self.world.data.ncon > 0
 
     def restart(self, q: ArrayLike | None = None, v: ArrayLike | None = None) -> None:

@@ -289,7 +289,7 @@ def demo(
     acceptance: Annotated[
         Acceptance | None,
         typer.Option(
-            help='Acceptance tests of the control laws: half a minute (short) or three (full).',
+            help='Acceptance tests of the control laws: about a minute (short) or several (full).',
             show_default='short; none for another arm, or without the compiler',
         ),
     ] = None,

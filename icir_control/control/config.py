@@ -90,6 +90,10 @@ class ControllerConfig:
     schedule: tuple[ScheduledMode, ...]
     given: Mapping[str, Any]
 
+    def modes_for(self, goal: str) -> tuple[str, ...]:
+        """Return the modes that take a goal, `joints` or `pose`, while they run."""
+        return tuple(name for name, mode in self.modes.items() if goal in mode.law.accepts)
+
     @classmethod
     def from_parameters(
         cls, parameters: Mapping[str, Any], model: Model, shapes: Shapes | None = None

@@ -212,7 +212,7 @@ class Switching(Readout):
     def _require_goal(self, goal: str) -> None:
         self._require_start()
         if goal not in self._mode.law.accepts:
-            able = [name for name, mode in self.config.modes.items() if goal in mode.law.accepts]
+            able = self.config.modes_for(goal)
             what = f'mode {self.mode}' if self.mode else 'the arm, held without a mode,'
             raise RefusedError(
                 f'{what} takes no {_GOALS[goal]}; modes that do: {", ".join(able) or "(none)"}',

@@ -289,9 +289,8 @@ class KinematicTree:
         limit = joint.find('limit')
         if joint.get('type') not in ('revolute', 'prismatic') or limit is None:
             return -inf, inf
-        if limit.get('lower') is None and limit.get('upper') is None:
-            return -inf, inf
-        return float(limit.get('lower', '0')), float(limit.get('upper', '0'))
+        lower, upper = float(limit.get('lower', '0')), float(limit.get('upper', '0'))
+        return (lower, upper) if lower or upper else (-inf, inf)  # as `load_urdf` reads it
 
 
 def _link(joint: Any, end: str) -> str:

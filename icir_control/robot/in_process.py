@@ -49,8 +49,7 @@ class InProcess:
         self.look: Callable[[float | None], object] = lambda _: None
         self.arm = loop.controller.config.arm
         self.modes = loop.controller.mode_names
-        modes = loop.controller.config.modes.values()
-        self.pose_modes = tuple(mode.name for mode in modes if 'pose' in mode.law.accepts)
+        self.pose_modes = loop.controller.config.modes_for('pose')
         self._spans = [(0.0, self.mode)]
         self._words, self._last_event = f'mode {self.mode}', ''
 

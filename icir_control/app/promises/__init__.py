@@ -37,7 +37,7 @@ class Amount:
 
 AMOUNTS: Final = {
     'none': None,
-    # less than a minute of computing
+    # about a minute of computing
     'short': Amount(states=1, goals=24, targets=60, motions=3, combinations=10),
     # as many as were promised
     'full': Amount(states=4, goals=200, targets=500, motions=30, combinations=50),

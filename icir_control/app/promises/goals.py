@@ -37,8 +37,8 @@ class Approach:
 def motions(count: int, seed: int = 1) -> Iterator[Approach]:
     """Send the arm to random goals that it accepts; a third of them near a singularity.
 
-    The plant also has a floor and an arm that collides with itself, which no law knows of: a
-    motion that touches something is not counted.
+    The plant has a floor and an arm that collides with itself: a motion that touches something is
+    not counted.
 
     Args:
         count: How many goals.

@@ -62,8 +62,11 @@ class Interface:
 
 @dataclass(frozen=True)
 class Derived:
-    """Parameters that follow from the others: the controller declares them for the keyboard."""
+    """Parameters that follow from the others: the controller declares them for its operators."""
 
+    joint_modes: tuple[str, ...] = parameter(
+        (), '', 'modes that take target joint positions', running=False
+    )
     pose_modes: tuple[str, ...] = parameter((), '', 'modes that take target poses', running=False)
     translating_joints: tuple[str, ...] = parameter(
         (), '', 'joints whose positions are lengths, not angles', running=False

@@ -96,8 +96,7 @@ class ControllerNode:
         self._status = MotionStatus(node, self._controller, self._finish_request)
         requests = Requests(node, self._controller, self._status, self._clock)
         self._target_marker = None
-        takes_poses = any('pose' in mode.law.accepts for mode in config.modes.values())
-        if takes_poses and find_spec('interactive_markers') is not None:
+        if config.modes_for('pose') and find_spec('interactive_markers') is not None:
             from icir_control.nodes.controller.target_marker import TargetMarker
 
             self._target_marker = TargetMarker(node, self._controller, requests.take_pose)
@@ -250,7 +249,8 @@ def declare_config(parameters: Parameters, robot: LoadedRobot) -> ControllerConf
     config = with_targets(ControllerConfig.from_parameters(own, model, robot.shapes), robot)
     parameters.declare(config.parameters, config.value, model.nv)
     derived = Derived(
-        pose_modes=tuple(one.name for one in config.modes.values() if 'pose' in one.law.accepts),
+        joint_modes=config.modes_for('joints'),
+        pose_modes=config.modes_for('pose'),
         translating_joints=tuple(compress(model.joint_names, config.arm.translates)),
     )
     parameters.declare(DERIVED, partial(getattr, derived), model.nv)

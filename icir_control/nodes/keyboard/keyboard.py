@@ -137,7 +137,7 @@ class Keyboard:
             mode = self._client.running or 'the running mode'
             self._print(f'{mode} takes no jog steps; first press one of: {able}')
         else:
-            self._print('none of the modes takes jog steps; one with the law task would')
+            self._print('none of the modes takes jog steps, which are target poses')
 
     def _show_help(self) -> None:
         """Print the tables, with the present values of the parameters."""

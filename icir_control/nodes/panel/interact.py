@@ -232,9 +232,9 @@ class _Joints:
         limits = zip(model.lower_position_limit, model.upper_position_limit, strict=True)
         self._sliders: list[Any] = []
         with gui.add_folder('Joint targets'):
-            which = f': {", ".join(modes)}' if modes else ''
+            which = ', '.join(modes) or 'none of these modes'
             gui.add_markdown(
-                f'Positions [{unit_of(model)}], for modes with the law `joint`{which}. '
+                f'Positions [{unit_of(model)}], taken by {which}. '
                 'A number counts after the Enter key.'
             )
             for name, (lower, upper) in zip(self._names, limits, strict=True):

@@ -100,12 +100,7 @@ class Page:
         with tabs.add_tab('Run'):
             self.controls = ControlsTab(server, controller, bridge, recording, later)
         with tabs.add_tab('Interact'):
-            values = controller.values
-            modes = [
-                mode
-                for mode in values.get('mode_names', [])
-                if values.get(f'modes.{mode}.law') == 'joint'
-            ]
+            modes = controller.values.get('joint_modes', [])
             self._interact = InteractTab(server, node, robot.model, self._scene, modes, later)
         with tabs.add_tab('Plots'):
             self._plots = PlotsTab(gui, robot.model)
