@@ -242,7 +242,7 @@ def machine_code(function: Function, *types: Any, returns: Any = None) -> int:
 def reporting(listener: Callable[[str], None]) -> Iterator[None]:
     """Tell a listener the name of each function that is compiled in the block, before it is.
 
-    What is read from disk is not compiled. Functions that are parts of others are told, too.
+    What is read from disk is not compiled. Functions that are parts of others count, too.
     """
     _listeners.append(listener)
     try:

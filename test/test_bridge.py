@@ -15,7 +15,7 @@ from ros_processes import RosGraph
 from std_srvs.srv import Trigger
 from wall_time import Stopwatch
 
-from icir_control.nodes.bridge.timing import MAX_LAG
+from icir_control.nodes.bridge.gate import MAX_LAG
 from icir_control.share import share_directory
 from icir_control.simulation import World
 

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from icir_control.nodes.bridge.gate import CommandGate
-from icir_control.nodes.bridge.timing import MAX_LAG, Pacer, PeriodicTasks
+from icir_control.nodes.bridge.gate import MAX_LAG, CommandGate, Pacer, PeriodicTasks
 from icir_control.nodes.bridge.wrench import Push, PushSchedule
 
 MS = 1_000_000

@@ -6,7 +6,7 @@ import pytest
 
 from icir_control.dynamics import load_urdf
 from icir_control.errors import ModelMismatchError
-from icir_control.nodes.bridge.self_check import check_model
+from icir_control.nodes.bridge.config import check_model
 from icir_control.share import share_directory
 from icir_control.simulation import World
 

@@ -100,7 +100,7 @@ def test_bad_configuration_is_refused(case):
 def test_the_modes_that_take_a_goal_are_those_whose_law_plans_it():
     config = config_of()
     assert config.modes_for('pose') == ('down', 'impedance', 'jog')
-    assert config.modes_for('joints') == ('home', 'ready', 'down', 'impedance', 'jog')
+    assert config.modes_for('joints') == ('home', 'ready', 'down', 'jog')
 
 
 scalars = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8)

@@ -9,7 +9,7 @@ from icir_control.app.closed_loop import ClosedLoop
 from icir_control.app.robot import RobotFiles
 from icir_control.dynamics import aba
 from icir_control.errors import ModelError, ModelMismatchError
-from icir_control.nodes.bridge.self_check import check_model
+from icir_control.nodes.bridge.config import check_model
 from icir_control.simulation import Plant, World
 from icir_control.spatial import SE3
 

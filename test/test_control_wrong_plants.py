@@ -9,7 +9,6 @@ from closed_loop import HOME, READY, ClosedLoop, model_of
 from scipy.interpolate import CubicSpline, PPoly
 
 from icir_control.app.measurement import TimeSeries
-from icir_control.app.promises.path import joint_motion_error
 from icir_control.app.promises.plants import (
     DEVIATIONS,
     DOWN_BOUNDS,
@@ -20,7 +19,7 @@ from icir_control.app.promises.plants import (
     shipped,
     textbook,
 )
-from icir_control.app.promises.textbook import ComputedTorque, joint_reference
+from icir_control.app.promises.textbook import ComputedTorque, joint_motion_error, joint_reference
 from icir_control.control import Waypoints
 from icir_control.dynamics import forward_kinematics, frame_placement, inverse_kinematics
 from icir_control.simulation import Plant

@@ -15,7 +15,7 @@ from icir_control.errors import (
     ModelError,
     UnknownNameError,
 )
-from icir_control.nodes.bridge.self_check import check_model
+from icir_control.nodes.bridge.config import check_model
 from icir_control.share import share_directory
 from icir_control.simulation import World
 from icir_control.spatial import Inertia

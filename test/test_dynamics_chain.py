@@ -14,7 +14,7 @@ from icir_control.dynamics import (
     load_urdf,
 )
 from icir_control.errors import InvalidValueError, ModelError, ModelMismatchError, UnknownNameError
-from icir_control.nodes.bridge.self_check import check_model
+from icir_control.nodes.bridge.config import check_model
 from icir_control.simulation import World
 from icir_control.spatial.inertia import nearest_moments
 

@@ -5,7 +5,7 @@ import pytest
 from mujoco_oracle import MujocoOracle
 
 from icir_control import dynamics as icir
-from icir_control.dynamics.kernels.inverse_kinematics import converge
+from icir_control.dynamics.inverse_kinematics import converge
 from icir_control.errors import (
     InvalidValueError,
     OutOfReachError,

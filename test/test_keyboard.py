@@ -16,8 +16,8 @@ from ros_processes import Process
 from state_source import HOME, StateSource
 from std_msgs.msg import String
 
+from icir_control.nodes.keyboard.keyboard import NoTerminalError, Terminal
 from icir_control.nodes.keyboard.keys import modes_of
-from icir_control.nodes.keyboard.terminal import NoTerminalError, Terminal
 
 TABLE = r'(?s)key +mode +law +parameters.*h +home +joint +.*duration 2.*\? +this help.*q +quit'
 WAITING = 'waiting for the controller'
@@ -228,7 +228,7 @@ def test_what_is_no_terminal_is_refused():
 
 def test_an_exception_puts_the_terminal_back():
     code = (
-        'import sys\nfrom icir_control.nodes.keyboard.terminal import Terminal\n'
+        'import sys\nfrom icir_control.nodes.keyboard.keyboard import Terminal\n'
         'with Terminal(sys.stdin): raise RuntimeError("of the test")\n'
     )
     master, slave = pty.openpty()

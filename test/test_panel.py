@@ -26,7 +26,7 @@ from std_srvs.srv import Trigger
 from test_panel_server import LOCAL, connect
 
 from icir_control.app.recording.reader import Recording
-from icir_control.nodes.panel.pictures import SAVING
+from icir_control.nodes.panel.scripts import SAVING
 
 
 @pytest.fixture(scope='module')

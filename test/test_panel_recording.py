@@ -11,7 +11,7 @@ from sensor_msgs.msg import JointState
 from test_app_sim import wait_until
 
 from icir_control.app.recording.reader import Recording
-from icir_control.nodes.process import recorder
+from icir_control.nodes.process import children
 
 
 @pytest.fixture
@@ -92,8 +92,8 @@ print('finished')
 def test_a_recorder_has_time_to_finish_its_file(tmp_path, monkeypatch):
     (tmp_path / 'slow_recorder.py').write_text(SLOW)
     monkeypatch.setenv('PYTHONPATH', str(tmp_path))
-    monkeypatch.setattr(recorder, 'PROGRAM', 'slow_recorder')
+    monkeypatch.setattr(children, 'RECORDER', 'slow_recorder')
     lines = []
-    with recorder.RecorderProcess(tmp_path / 'run.mcap', lambda _, line: lines.append(line)):
+    with children.RecorderProcess(tmp_path / 'run.mcap', lambda _, line: lines.append(line)):
         wait_until(lambda: lines == ['begun'], PATIENCE, 'the recorder runs')
     assert lines == ['begun', 'finished']

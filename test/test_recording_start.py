@@ -15,8 +15,8 @@ from icir_control.app.recording.reader import Recording
 
 SUPPORT = Path(suspended_recorder.__file__).parent
 MODULE = (
-    'from icir_control.nodes.process import recorder\n'
-    f'recorder.PROGRAM = {suspended_recorder.__name__!r}\n'
+    'from icir_control.nodes.process import children\n'
+    f'children.RECORDER = {suspended_recorder.__name__!r}\n'
     'from icir_control.app.main import main\n'
     'main()'
 )

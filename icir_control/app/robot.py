@@ -1,10 +1,10 @@
-"""Which arm runs: its URDF and its parameters, from what ships and what the user names."""
+"""Which arm runs: its URDF and parameters, and the command lines of its nodes."""
 
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Final, Self
 
 from icir_control.errors import UnknownNameError
 from icir_control.share import (
@@ -125,3 +125,31 @@ class RobotFiles:
     def description(self) -> str:
         """Return the URDF as text, as `robot_state_publisher` takes it."""
         return self.model_file.read_text()
+
+
+START_TIMEOUT: Final = 900.0
+"""[s] of wall time until the first states: bridge and controller may have to compile."""
+
+
+def ros_arguments(node: str, robot: RobotFiles, parameters: Mapping[str, object]) -> list[str]:
+    """Return a node's command line.
+
+    Args:
+        node: The node's name.
+        robot: Its model and parameter file.
+        parameters: By name; they override the file.
+    """
+    arguments = ['--ros-args', '--params-file', str(robot.params_file)]
+    for name, value in {**parameters, **robot.overrides}.items():
+        # Without the node's name the file's entry for the node would win.
+        arguments += ['-p', f'{node}:{name}:={_yaml(value)}']
+    return arguments
+
+
+def _yaml(value: object) -> str:
+    """Return a parameter's value as ROS's command line takes it."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, list | tuple):
+        return '[' + ', '.join(_yaml(entry) for entry in value) + ']'
+    return f"'{value}'" if isinstance(value, str) else repr(value)

@@ -12,11 +12,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from icir_control.app.environment import require
-from icir_control.app.processes import ros_arguments
-from icir_control.app.robot import RobotFiles
-from icir_control.nodes.process.children import ChildEndedError, Children, OutputHandler
+from icir_control.app.robot import RobotFiles, ros_arguments
+from icir_control.nodes.process.children import (
+    ChildEndedError,
+    Children,
+    OutputHandler,
+    RecorderProcess,
+    RecorderState,
+)
 from icir_control.nodes.process.discovery import stay_on_this_machine
-from icir_control.nodes.process.recorder import RecorderProcess, RecorderState
 from icir_control.nodes.process.stop_request import StopRequest
 from icir_control.share import BRIDGE, CONTROLLER
 
@@ -97,7 +101,7 @@ def simulate(
 
         def wait_for_recorder(state: RecorderState) -> bool:
             """Wait until it has come so far, if there is one; False if the end is asked for."""
-            while recorder is not None and not recorder.has_told(state):
+            while recorder is not None and not recorder.has_reported(state):
                 recorder.check()
                 if not is_wanted():
                     return False

@@ -106,7 +106,7 @@ class SimStatus:
         return Text(' | '.join(parts), style='reverse', no_wrap=True, overflow='ellipsis')
 
     def _motion(self, status: DiagnosticStatus | None, joints: JointState) -> str:
-        """Return what the arm is told to do."""
+        """Return what the arm does."""
         now = time.monotonic()
         if status is not None and self._topics['motion_status'].is_new:
             outcome = Outcome.of(status)

@@ -158,8 +158,8 @@ class Engine:
         integration = self.config.values.integration
         memory.euler_share = 0.0 if integration == 'sampled' else 1.0
         memory.euler_variance, memory.euler_noise = 1.0, 0.0
-        told = 'euler' if euler_steps == 1 else 'sampled'
-        if euler_steps is not None and integration in ('auto', told):
+        given = 'euler' if euler_steps == 1 else 'sampled'
+        if euler_steps is not None and integration in ('auto', given):
             memory.euler_share = 1.0 / euler_steps if euler_steps else 0.0
             memory.euler_variance = 0.0
         memory.drag, memory.drag_share, memory.drag_side = 0.0, 1.0, 0.0

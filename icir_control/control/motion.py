@@ -20,7 +20,7 @@ from icir_control.errors import (
 )
 from icir_control.parameter import FloatArray, parameter
 from icir_control.spatial import SE3
-from icir_control.trajectory import PROFILES, JointTrajectory, SE3Trajectory
+from icir_control.trajectory import PROFILES, JointTrajectory, SE3Trajectory, stop
 
 SAMPLES = 201
 """Of a path, to look for limits: every 10 ms of a motion of 2 s."""
@@ -86,6 +86,12 @@ STOP_TIME: float = parameter(
     lower=0.01,
     upper=10.0,
 )
+
+
+def plan_stop(start: Start, duration: float) -> Plan:
+    """Return the plan by which the joints come to rest, whatever is in the way."""
+    halt = stop(start.q, start.v, duration)
+    return Plan(JointTrajectory(start.time, duration, halt), duration)
 
 
 def plan_joint_motion(

@@ -54,9 +54,9 @@ class Helper:
         if self._process is None:
             # Isolated from the current directory; the pipe tells it when this process has ended.
             command = [sys.executable, '-P', '-m', 'icir_control.control.precompile', FROM_THE_END]
-            silent = subprocess.DEVNULL
+            discard = subprocess.DEVNULL
             self._process = subprocess.Popen(
-                command, stdin=subprocess.PIPE, stdout=silent, stderr=silent
+                command, stdin=subprocess.PIPE, stdout=discard, stderr=discard
             )
 
 

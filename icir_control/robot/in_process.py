@@ -11,7 +11,7 @@ from icir_control.app.closed_loop import ClosedLoop
 from icir_control.app.measurement import Array
 from icir_control.control import Law, Tick, Waypoints
 from icir_control.errors import InvalidValueError
-from icir_control.nodes.bridge.self_check import check_model
+from icir_control.nodes.bridge.config import check_model
 from icir_control.parameter import checked
 from icir_control.robot.log import Log
 from icir_control.robot.session import LOOK, MotionError

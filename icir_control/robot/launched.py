@@ -3,8 +3,7 @@
 import os
 from collections.abc import Mapping
 
-from icir_control.app.processes import START_TIMEOUT, ros_arguments
-from icir_control.app.robot import RobotFiles
+from icir_control.app.robot import START_TIMEOUT, RobotFiles, ros_arguments
 from icir_control.errors import ConfigurationError
 from icir_control.nodes.process.children import ChildEndedError, Children
 from icir_control.nodes.process.discovery import free_domain, stay_on_this_machine

@@ -260,7 +260,7 @@ def _couplings(model: mujoco.MjModel) -> dict[int, tuple[int, float, float]]:
 def _joint_numbers(
     model: mujoco.MjModel, couplings: Mapping[int, tuple[int, float, float]]
 ) -> list[dict[str, Any]]:
-    """Return what `ModelBuilder.add_joint` is told of each joint, but its place."""
+    """Return what `ModelBuilder.add_joint` is given of each joint, but its place."""
     names = [_name(model, mujoco.mjtObj.mjOBJ_JOINT, j) or f'joint_{j}' for j in range(model.njnt)]
     damping, armature = model.dof_damping.copy(), model.dof_armature.copy()
     effort, moved = _motors(model, damping, armature)

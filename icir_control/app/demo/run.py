@@ -20,11 +20,10 @@ from std_srvs.srv import SetBool
 from icir_control.app.demo.plan import DemoPlan, Push
 from icir_control.app.environment import writing
 from icir_control.app.measurement import TimeSeries
-from icir_control.app.processes import START_TIMEOUT, ros_arguments
 from icir_control.app.recording.reader import Recording
 from icir_control.app.recording.recorder import Recorder
 from icir_control.app.recording.topics import REFERENCE_POSE
-from icir_control.app.robot import RobotFiles
+from icir_control.app.robot import START_TIMEOUT, RobotFiles, ros_arguments
 from icir_control.errors import IcirError
 from icir_control.nodes.process.children import Children
 from icir_control.nodes.process.discovery import DISCOVERY_RANGE, free_domain

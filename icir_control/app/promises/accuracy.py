@@ -12,9 +12,8 @@ import numpy as np
 
 from icir_control.app.closed_loop import HOME, ClosedLoop
 from icir_control.app.measurement import Metric, angle_between
-from icir_control.app.promises.path import cubic, joint_motion_error, tool_motion_error
 from icir_control.app.promises.plants import DEVIATIONS, TrackingResult, ratio, shipped, textbook
-from icir_control.app.promises.textbook import KP
+from icir_control.app.promises.textbook import KP, cubic, joint_motion_error, tool_motion_error
 from icir_control.simulation import Plant
 from icir_control.spatial import SE3, exp3
 

@@ -1,7 +1,7 @@
 """Plants that are not the model: the shipped controller beside a textbook law, in one run.
 
 Both get the same plant, the same noise and the same path. The textbook law (`ComputedTorque`) has
-the gains of the shipped controller and is told the path exactly; for `down` it gets the joints of
+the gains of the shipped controller and is given the path exactly; for `down` it gets the joints of
 the straight line by inverse kinematics. Peak errors are measured from outside: joints against the
 cubic for `home`, MuJoCo's pose of the tool against the line for `down`.
 """
@@ -15,8 +15,13 @@ import numpy as np
 
 from icir_control.app.closed_loop import HOME, UPRIGHT, ClosedLoop
 from icir_control.app.measurement import Array, Metric, TimeSeries
-from icir_control.app.promises.path import joint_error, tool_error
-from icir_control.app.promises.textbook import ComputedTorque, joint_reference, tool_reference
+from icir_control.app.promises.textbook import (
+    ComputedTorque,
+    joint_error,
+    joint_reference,
+    tool_error,
+    tool_reference,
+)
 from icir_control.errors import DivergenceError
 from icir_control.simulation import Plant
 

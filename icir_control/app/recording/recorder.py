@@ -37,8 +37,8 @@ from icir_control.app.recording.topics import (
 )
 from icir_control.app.recording.writer import RecordingFile
 from icir_control.errors import ConfigurationError, InvalidValueError
+from icir_control.nodes.process.children import RecorderState
 from icir_control.nodes.process.discovery import stay_on_this_machine
-from icir_control.nodes.process.recorder import RecorderState
 from icir_control.nodes.process.run import gc_off, ros_node, schedule_as_batch
 from icir_control.nodes.process.stop_request import StopRequest
 from icir_control.nodes.transport.batches import BATCHES, QUEUE, read_batch
@@ -56,7 +56,7 @@ _POLL_PERIOD = 0.1  # s between two looks into the queues: each takes the loop's
 _NODE_PERIOD = 0.05  # s between two looks at the answers of services
 _CALLBACKS = 8  # in each of them
 _SAVE_PERIOD = 0.5  # s between two writes to the disk
-_ASKING_TIME = 10.0  # s of a run; a node that has told no parameters by then has none, or is none
+_ASKING_TIME = 10.0  # s of a run; which a node takes at most to report its parameters
 _NICENESS = 10  # a tenth of a processor that nobody leaves free: enough for what is then sent
 _NO_BATCHES = 0.5  # s in which a bridge that is there must have been seen to send batches
 _LATEST_BATCH_NS = 200_000_000  # after the messages in it
@@ -125,7 +125,7 @@ class Recorder:
 
     @property
     def has_parameters(self) -> bool:
-        """Whether both nodes have told their parameters."""
+        """Whether both nodes have reported their parameters."""
         return not self._unread
 
     @property
@@ -304,12 +304,12 @@ def record(path: Path | None, namespace: str = '', pipe: int | None = None) -> b
         tell(RecorderState.WAITING, f'waiting for {STATES} ...')
         begun = partial(tell, RecorderState.RECORDING, f'recording to {path}')
         line = f'parameters of {BRIDGE} and {CONTROLLER} are recorded'
-        told = partial(tell, RecorderState.PARAMETERS, line)
+        reported = partial(tell, RecorderState.PARAMETERS, line)
         with gc_off():
             recorder.run(
                 lambda: not stop,
                 (lambda: recorder.has_state, begun),
-                (lambda: recorder.has_parameters, told),
+                (lambda: recorder.has_parameters, reported),
                 # Of this thread: what those of the middleware lose, nobody has. Not before:
                 # beside a loop at full speed it would read the parameters seconds late.
                 (lambda: recorder.may_be_late, lambda: os.nice(_NICENESS)),

@@ -27,6 +27,7 @@ from icir_control.control.motion import (
     SINGULARITY_THRESHOLD,
     STOP_TIME,
     plan_pose_motion,
+    plan_stop,
 )
 from icir_control.control.position_first import (
     HELD_LINK,
@@ -37,7 +38,7 @@ from icir_control.errors import ConfigurationError, RefusedError
 from icir_control.parameter import FloatArray, parameter
 from icir_control.scratch import scratch_matrix
 from icir_control.spatial import SE3
-from icir_control.trajectory import JointTrajectory, SE3Trajectory, stop
+from icir_control.trajectory import SE3Trajectory
 
 SLOWEST_MODE = 0.1
 """[rad/s] Below it, where the arm can hardly move, a mode is damped as if it were this fast."""
@@ -155,8 +156,7 @@ class Impedance(Law):
     def plan(self, start: Start) -> Plan:
         """Rest where the arm is, or where its motion has come to rest."""
         if self.held_link:
-            halt = stop(start.q, start.v, self.stop_time)
-            return Plan(JointTrajectory(start.time, self.stop_time, halt), self.stop_time)
+            return plan_stop(start, self.stop_time)
         path = SE3Trajectory.to_stop(start.time, self.stop_time, start.pose, start.twist)
         return Plan(path, self.stop_time)
 

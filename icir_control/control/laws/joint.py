@@ -5,11 +5,10 @@ from typing import ClassVar
 import numpy as np
 
 from icir_control.control.law import Law, Plan, Start, Tick, compiled
-from icir_control.control.motion import DURATION, PROFILE, STOP_TIME, plan_joint_motion
+from icir_control.control.motion import DURATION, PROFILE, STOP_TIME, plan_joint_motion, plan_stop
 from icir_control.control.waypoints import Waypoints, plan_waypoints
 from icir_control.errors import ConfigurationError, PositionLimitError, RefusedError
 from icir_control.parameter import PER_JOINT, FloatArray, parameter
-from icir_control.trajectory import JointTrajectory, stop
 
 
 class Joint(Law):
@@ -86,8 +85,7 @@ class Hold(Law):
 
     def plan(self, start: Start) -> Plan:
         """Stop, always: also where the way to a halt would leave a limit."""
-        path = JointTrajectory(start.time, self.stop_time, stop(start.q, start.v, self.stop_time))
-        return Plan(path, self.stop_time)
+        return plan_stop(start, self.stop_time)
 
     acceleration = Joint.acceleration
 

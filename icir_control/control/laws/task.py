@@ -14,6 +14,7 @@ from icir_control.control.motion import (
     SINGULARITY_THRESHOLD,
     plan_joint_motion,
     plan_pose_motion,
+    plan_stop,
 )
 from icir_control.control.position_first import (
     HELD_LINK,
@@ -28,7 +29,6 @@ from icir_control.errors import (
 )
 from icir_control.parameter import PER_JOINT, FloatArray, parameter
 from icir_control.spatial import SE3
-from icir_control.trajectory import JointTrajectory, stop
 
 
 class Task(Law):
@@ -111,8 +111,7 @@ class Task(Law):
             except SingularityError:
                 if way.any():
                     raise
-        halt = stop(start.q, start.v, self.duration)
-        return Plan(JointTrajectory(start.time, self.duration, halt), self.duration)
+        return plan_stop(start, self.duration)
 
     def plan_joints(self, start: Start, goal: FloatArray) -> Plan:
         """Go to a posture."""

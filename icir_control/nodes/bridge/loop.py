@@ -11,8 +11,13 @@ from rclpy.impl.rcutils_logger import RcutilsLogger
 
 from icir_control.errors import DivergenceError
 from icir_control.nodes.bridge.config import BridgeConfig
-from icir_control.nodes.bridge.gate import CommandGate, StateOutput
-from icir_control.nodes.bridge.timing import Pacer, PauseControl, PeriodicTasks
+from icir_control.nodes.bridge.gate import (
+    CommandGate,
+    Pacer,
+    PauseControl,
+    PeriodicTasks,
+    StateOutput,
+)
 from icir_control.nodes.bridge.wrench import PushSchedule
 from icir_control.nodes.transport.conversions import NANOSECONDS
 from icir_control.nodes.transport.endpoints import JointStatePublisher, JointStateSubscription

@@ -10,9 +10,8 @@ from rclpy.node import Node
 from rosgraph_msgs.msg import Clock
 
 from icir_control.dynamics import FrameType
-from icir_control.nodes.bridge.config import BridgeConfig
+from icir_control.nodes.bridge.config import BridgeConfig, check_model
 from icir_control.nodes.bridge.loop import FreeRunningLoop, LockstepLoop, Loop
-from icir_control.nodes.bridge.self_check import check_model
 from icir_control.nodes.bridge.services import SimulationServices
 from icir_control.nodes.bridge.servo import AnyCommands, ServoLoop
 from icir_control.nodes.bridge.window import Window

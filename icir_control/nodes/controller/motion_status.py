@@ -174,8 +174,8 @@ class MotionStatus:
             motion.goal.ended(outcome, words)
 
     def _report(self, outcome: Outcome) -> None:
-        told = replace(outcome, data={**outcome.data, 'mode': self._controller.mode})
-        self._publisher.publish(told.status(f'{self._node.get_fully_qualified_name()}: motion'))
+        answer = replace(outcome, data={**outcome.data, 'mode': self._controller.mode})
+        self._publisher.publish(answer.status(f'{self._node.get_fully_qualified_name()}: motion'))
 
 
 def error_code_of(error: IcirError) -> int:

@@ -14,8 +14,7 @@ from std_srvs.srv import SetBool, Trigger
 
 from icir_control.nodes.panel.parameters import Later, ParameterInput, when_changed
 from icir_control.nodes.panel.remote import RemoteNode
-from icir_control.nodes.process.children import ChildEndedError
-from icir_control.nodes.process.recorder import RecorderProcess, RecorderState
+from icir_control.nodes.process.children import ChildEndedError, RecorderProcess, RecorderState
 from icir_control.nodes.transport.client import NoAnswerError
 from icir_control.nodes.transport.outcome import Outcome
 
@@ -70,7 +69,7 @@ class RecorderControl:
             # Of one that has failed: why, if it could say so.
             self.sentence = '; '.join([*summary, str(error)] if error.status else summary[-1:])
             return
-        if self._recorder.has_told(RecorderState.RECORDING):
+        if self._recorder.has_reported(RecorderState.RECORDING):
             size = self._path.stat().st_size * 1e-6 if self._path.exists() else 0.0
             self.sentence = f'recording {self._path}, {size:.1f} MB'
         else:

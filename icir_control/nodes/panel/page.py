@@ -18,9 +18,9 @@ from icir_control.dynamics import Model
 from icir_control.nodes.panel.controls import ControlsTab, RecorderControl
 from icir_control.nodes.panel.interact import InteractTab
 from icir_control.nodes.panel.parameters import Later, ParametersTab
-from icir_control.nodes.panel.pictures import SAVING
 from icir_control.nodes.panel.remote import RemoteNode
 from icir_control.nodes.panel.scene import Scene
+from icir_control.nodes.panel.scripts import SAVING
 from icir_control.nodes.panel.shapes import ShownRobot, unit_of
 from icir_control.nodes.transport.conversions import Pace, placement_of, seconds_of
 from icir_control.nodes.transport.endpoints import Newest

@@ -20,7 +20,7 @@ from viser import _messages as messages
 from websockets.http11 import Request
 
 from icir_control.errors import ConfigurationError
-from icir_control.nodes.panel.pictures import add_script
+from icir_control.nodes.panel.scripts import add_script
 
 PORTS = 100
 """How many ports are tried, one after the other."""

@@ -1,4 +1,4 @@
-"""Child processes: their start, their output, and their end."""
+"""Child processes: their start, their output, and their end; the recorder is one of them."""
 
 import os
 import signal
@@ -8,6 +8,9 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
+from enum import Enum
+from io import FileIO
+from pathlib import Path
 from typing import Self
 
 from icir_control.errors import IcirError
@@ -176,3 +179,60 @@ def _has_ended(process: 'subprocess.Popen[str]', deadline: float) -> bool:
     except subprocess.TimeoutExpired:
         return False
     return True
+
+
+RECORDER = 'icir_control.app.main'
+
+_STOP_TIMEOUT = 10.0  # s that a recorder has to finish its file
+
+
+class RecorderState(Enum):
+    """How far a recorder is, as the byte that it writes to the pipe `--status-fd`."""
+
+    WAITING = b'W'
+    """It has subscribed."""
+
+    RECORDING = b'R'
+    """The first state has come."""
+
+    PARAMETERS = b'P'
+    """Of both nodes, as the run begins with them: they may change from now on."""
+
+
+class RecorderProcess(Children):
+    """A recorder of one file."""
+
+    def __init__(self, path: Path, handle_line: OutputHandler, namespace: str = '') -> None:
+        """Start it.
+
+        Args:
+            path: The file.
+            handle_line: Called from a thread with its name and each line of its output.
+            namespace: Of the nodes.
+        """
+
+        def take_line(name: str, line: str) -> None:
+            handle_line(name, line)
+            # Each state is reported right before its line. Read with it, nobody acts on a state
+            # before the line is shown.
+            self._told += self._pipe.read(len(RecorderState)) or b''
+
+        super().__init__(take_line, speaks_at_end=True, timeout=_STOP_TIMEOUT)
+        self._told = b''
+        reading, writing = os.pipe()
+        os.set_blocking(reading, False)
+        self._pipe = FileIO(reading)
+        options = ('--namespace', namespace, '--status-fd', str(writing))
+        try:
+            self.start('recorder', 'record', [*options, '--', str(path)], RECORDER, (writing,))
+        finally:
+            os.close(writing)
+
+    def has_reported(self, state: RecorderState) -> bool:
+        """Return whether it has come so far."""
+        return state.value in self._told
+
+    def stop(self) -> None:
+        """End it, with a whole file if that takes no longer than some seconds."""
+        super().stop()
+        self._pipe.close()

@@ -67,9 +67,9 @@ class Outcome:
         """Return a status of this name that tells it."""
         is_good = self.kind in (self.ACCEPTED, self.ARRIVED)
         level = DiagnosticStatus.OK if is_good else DiagnosticStatus.WARN
-        told = {'request': self.request, 'stamp': self.stamp, 'outcome': self.kind, **self.data}
+        values = {'request': self.request, 'stamp': self.stamp, 'outcome': self.kind, **self.data}
         if self.request.mode is not None:
-            told['mode_requested'] = self.request.mode
+            values['mode_requested'] = self.request.mode
         return DiagnosticStatus(
-            level=level, name=name, message=self.words, values=key_values(told)
+            level=level, name=name, message=self.words, values=key_values(values)
         )

@@ -1,8 +1,13 @@
-"""A page that leaves the processors to the simulation.
+"""Scripts that are served with the page: numbers count as a whole, pictures wait for messages.
+
+viser sends a number after each key. Who types 1.2 would first have sent the arm to 1, and a value
+that a node limits or refuses would come back between two keys; of -0.5 the sign would be lost, as
+viser writes the -0 on the way there as 0. So a number counts after the Enter key, or once its
+field is left.
 
 After each change viser draws for another 0.25 s as often as the display can show pictures, in case
 that something arrives late. Without a graphics card that takes a processor and more, which a
-simulation at full speed needs for itself. The page is served with a script that lets all that
+simulation at full speed needs for itself. A script lets all that
 wants to draw wait for the next message, and without a graphics card for a second. Who moves the
 mouse, turns the wheel or types does not wait. Without a graphics card edges are not smoothed,
 either: that takes a third of the time to draw.
@@ -13,7 +18,39 @@ from functools import lru_cache
 
 from websockets.http11 import Response
 
-from icir_control.nodes.panel.fields import WHOLE_NUMBERS
+WHOLE_NUMBERS = """<script>
+(() => {
+  const write = Object.getOwnPropertyDescriptor(HTMLInputElement.prototype, 'value').set;
+  const typing = new Map();  // what reads and writes a field while nobody types into it
+  function finish(event) {
+    const field = event.target, property = typing.get(field);
+    if (!property) return;
+    typing.delete(field);
+    Object.defineProperty(field, 'value', property);
+    const number = Number(field.value.replace(',', '.'));
+    const isNumber = field.value.trim() && Math.abs(number) < 1e9;
+    const text = isNumber ? String(Number(number.toFixed(6))) : field.defaultValue;
+    for (const one of ['', text]) {  // what differs from the text before would be taken for typed
+      write.call(field, one);
+      field.dispatchEvent(new InputEvent('input', {bubbles: true}));
+    }
+  }
+  addEventListener('input', event => {
+    const field = event.target;
+    if (!event.isTrusted || !field.matches('.mantine-NumberInput-input')) return;
+    event.stopPropagation();
+    if (typing.has(field)) return;
+    const property = Object.getOwnPropertyDescriptor(field, 'value');
+    typing.set(field, property);
+    Object.defineProperty(field, 'value', {...property, set: () => {}});  // keeps what is typed
+  }, true);
+  for (const kind of ['change', 'blur']) addEventListener(kind, finish, true);
+  addEventListener('keydown', event => {
+    if (['Enter', 'ArrowUp', 'ArrowDown'].includes(event.key)) finish(event);
+  }, true);
+})();
+</script>"""
+
 
 _MARK = 'saves-pictures'
 SAVING = f'<i id="{_MARK}"></i>'
