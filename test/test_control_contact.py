@@ -216,6 +216,24 @@ def test_a_target_that_is_given_in_a_contact_lifts_the_tool_at_once():
     assert len(run.contacts()) == 1
 
 
+@pytest.mark.parametrize('deeper', [0.0, 0.002])
+def test_a_target_along_the_floor_does_not_press_harder_and_harder(deeper):
+    """An observer that cancels what the floor pushes back with pressed with 45 N, and more."""
+    along = [0.0, 0.1, -deeper]
+
+    def slide(controller):
+        pose = controller.reference_pose
+        controller.set_target_pose(SE3(pose.rotation, pose.translation + along))
+
+    waits = 0.1 + 0.75 * WAY / 0.1 + 1.0
+    run = shipped(0.1, waits + 3.0, then=(waits, slide))
+    pressed = run.force[run.time > waits]
+    assert run.force[run.time < waits][-1] > 1.0
+    assert pressed.max() < 50.0
+    assert pressed[-500:].mean() < 25.0
+    assert not any('braked' in event.text for _, event in run.events)
+
+
 @pytest.mark.parametrize('seed', [0, 5, 7, 12])
 @pytest.mark.parametrize('before', [0, 40])
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from closed_loop import HOME, READY, ClosedLoop, model_of
+from closed_loop import HOME, READY, ClosedLoop, model_of, parameters_of
 from test_control_compliance import TOOL
 
 from icir_control.app.promises.accuracy import (
@@ -166,6 +166,36 @@ def test_weight_learnt_at_rest_is_borne_also_by_an_arm_that_was_moving(plant):
     on = entered_in_motion('float', GAIN, RESTING[plant])
     sunk = [places[1, 2] - places[2, 2] for places in (off, on)]
     assert abs(sunk[1]) < 0.3 * sunk[0]
+
+
+def put_down(loop):
+    """Take the payload of 1 kg away."""
+    model = loop.world.model
+    body = model.nbody - 1
+    assert model.body_mass[body] == pytest.approx(1.0)
+    model.body_mass[body] *= 1e-9
+    model.body_inertia[body] *= 1e-9
+
+
+@pytest.mark.parametrize('robot', ['gen3_6dof', 'gen3_7dof'])
+@pytest.mark.parametrize('mode', ['gravity', 'float', 'impedance'])
+@pytest.mark.parametrize('moving', [False, True])
+def test_a_load_that_was_put_down_is_not_borne_by_a_yielding_arm(robot, mode, moving):
+    """The arm was driven away by a weight of 1 kg that was learnt before, and is gone."""
+    home = np.radians(parameters_of(robot)['modes']['home']['target_deg'])
+    plant = Plant(payload_mass=1.0, payload_offset=[0.05, 0.0, 0.05])
+    loop = ClosedLoop(robot=robot, start=home, plant=plant)
+    loop.go('hold', 2.0)
+    if moving:
+        loop.go('ready', 0.3)
+    put_down(loop)
+    loop.run(500 if moving else 50)
+    limit = loop.model.velocity_limit
+    coasting = np.abs(loop.world.velocity / limit).max()
+    log = loop.go(mode, 2.0)
+    assert np.abs(log['velocity'] / limit).max() < max(0.7, 1.2 * coasting)
+    assert np.abs(log['position'][-1] - log['position'][1000]).max() < 0.1
+    assert not any('braked' in event.text for event in loop.controller.take_events())
 
 
 def test_a_hand_is_cancelled_little_by_little_where_the_arm_is_held_again():

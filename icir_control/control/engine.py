@@ -32,7 +32,7 @@ from icir_control.control.kernels.memory import (
     as_pose,
 )
 from icir_control.control.kernels.plant import FIRST_REST_SPEED, NOISE_TIME
-from icir_control.control.kernels.weight import forget_weight
+from icir_control.control.kernels.weight import forget_lost_weight, forget_weight
 from icir_control.control.law import Law, Plan, Start, guarded
 from icir_control.control.running_law import RunningLaw
 from icir_control.control.workspace import Workspace
@@ -287,6 +287,7 @@ class Engine:
             self._repulsion.begin()
         # Without a path there is nothing to be held to.
         tracks = law.TRACKS and plan.path is not None
+        is_sent_on = bool(tracks and memory.tracks)
         if tracks and not memory.tracks:
             # A hand that was felt while the arm yielded may be gone: only the weight is known.
             memory.disturbance[:] = memory.disturbance_mean[:] = memory.compensation
@@ -296,6 +297,7 @@ class Engine:
             forget_weight(memory)
         elif memory.tracks and not tracks:
             self.workspace.keep_weight()
+            forget_lost_weight(memory, self.tick_record)
         if memory.tracks:
             begin_to_yield(memory, self.tick_record)
         memory.tracks = tracks
@@ -304,7 +306,7 @@ class Engine:
             # A law that tracks has no drag; what was left would act when one that yields follows.
             memory.drag = 0.0
         self.workspace.install_path(plan.path)
-        self.workspace.forget_contact()
+        self.workspace.forget_contact(is_sent_on=is_sent_on)
         self._segments = deque(plan.then)
         memory.settles = law.HALTS and self._rests
         memory.way_from_start[:], memory.gives_in = 0.0, 0

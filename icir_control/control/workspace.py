@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from icir_control.compiled import JIT_DISABLED, bound, machine_code
-from icir_control.control.kernels.contact import BACK_RATE, FREE, ON_PATH
+from icir_control.control.kernels.contact import BACK_RATE, FREE, ON_PATH, begin_to_press
 from icir_control.control.kernels.follow import follow_pose_path, place_joint_path
 from icir_control.control.kernels.inertia import SURE_SAMPLES
 from icir_control.control.kernels.memory import (
@@ -269,9 +269,15 @@ class Workspace:
         memory.joint_damping[:], memory.joint_friction[:] = damping, friction
         memory.lossy = damping.any() or friction.any()
 
-    def forget_contact(self) -> None:
-        """Let a new motion begin as if the arm touched nothing."""
+    def forget_contact(self, *, is_sent_on: bool = False) -> None:
+        """Let a new motion begin as if the arm touched nothing.
+
+        Args:
+            is_sent_on: It tracked before, and goes on to: what it touches then, it may go along.
+        """
         memory = self.memory
+        if is_sent_on and memory.contact != FREE:
+            begin_to_press(memory)
         memory.contact, memory.contact_changed, memory.rate_limit = FREE, 0, np.inf
         memory.time_over, memory.time_free, memory.time_still = 0.0, np.inf, np.inf
         memory.residual_mean[:] = memory.residual

@@ -68,6 +68,10 @@ OVER_SHARE, OVER_TIME = 0.5, 0.3
 """Share of the torque of contact, and time [s] below it, after which the contact is over; time
 above it counts backwards."""
 
+APART_SHARE, APART_TIME = 0.25, 0.1
+"""Share of the torque of contact, and time [s] below it, after which an arm that was sent on in a
+contact has left it."""
+
 START_TIME = 0.03
 """[s] From the start of a motion, or the end of a contact, in which none is felt: a push that has
 just ended leaves the residual, and would pass for one. Nor is any before the noise is known."""
@@ -141,6 +145,8 @@ def contact_share(memory: Struct, tick: Struct, unexplained: float, i: int) -> f
     starts = share > OVER_SHARE and memory.time_over < START_TIME
     is_new = memory.ticks * h < NOISE_TIME
     again = min(memory.time_free / AGAIN_TIME, 1.0)
+    if memory.presses and is_pressed(memory, i):
+        again = 0.0
     if memory.tracks and (is_new or not starts):
         # Feedback shakes an arm; what shakes one that yields is a hand. At first a mean of all.
         sample = again * max(SPREAD_RATE * h, 1.0 / (memory.ticks + 1.0))
@@ -154,6 +160,25 @@ def contact_share(memory: Struct, tick: Struct, unexplained: float, i: int) -> f
     if share <= 1.0 or memory.ticks_touching == 0:
         mean[i] += MEAN_RATE * h * again * (residual[i] - mean[i])
     return share
+
+
+@part
+def is_pressed(memory: Struct, i: int) -> bool:
+    """Return whether joint i is still pushed the way that the contact did.
+
+    Friction that is known of it may have turned since.
+    """
+    by = memory.pressed_by[i]
+    beyond = memory.smooth_residual[i] - memory.residual_before[i]
+    least = APART_SHARE * max(memory.contact_torque, abs(by)) + 2.0 * memory.friction[i]
+    return bool(beyond * by > least * abs(by))
+
+
+def begin_to_press(memory: Struct) -> None:
+    """Take into a motion that begins in a contact by how much that pushes the joints."""
+    memory.residual_before[:] = memory.residual_mean
+    memory.pressed_by[:] = memory.residual - memory.residual_mean
+    memory.presses, memory.time_apart = 1, 0.0
 
 
 @part
@@ -181,8 +206,11 @@ def decide_contact(memory: Struct, tick: Struct, share: float) -> None:
             memory.time_over = memory.time_free = 0.0
             memory.contact = FREE
             memory.contact_changed = 1
+            memory.presses = 0
             memory.rate_limit = np.inf
         return
+    if memory.presses:
+        _look_whether_it_presses(memory, tick.period)
     memory.time_over += tick.period
     memory.time_free += tick.period
     under_way = memory.path != NO_PATH and memory.path_time_now < memory.duration
@@ -197,6 +225,23 @@ def decide_contact(memory: Struct, tick: Struct, share: float) -> None:
         memory.contact_changed = 1
         memory.time_over = memory.contact_share = memory.pressed = 0.0
         _find_pressing_rate(memory, tick)
+
+
+@part
+def _look_whether_it_presses(memory: Struct, h: float) -> None:
+    """Tell whether an arm that was sent on while it touched something has left it.
+
+    Until then its observer does not follow what the surface pushes back with, nor does the mean of
+    the residual: along a surface the arm goes as its feedback alone takes it, and what presses it
+    more is felt, however slowly it comes.
+    """
+    is_apart = True
+    for i in range(memory.pressed_by.shape[0]):
+        if is_pressed(memory, i):
+            is_apart = False
+    memory.time_apart = memory.time_apart + h if is_apart else 0.0
+    if memory.time_apart > APART_TIME or not memory.tracks:
+        memory.presses = 0
 
 
 @part

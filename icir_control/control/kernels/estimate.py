@@ -12,6 +12,7 @@ from icir_control.control.kernels.contact import (
     RESIDUAL_GAIN,
     contact_share,
     decide_contact,
+    is_pressed,
 )
 from icir_control.control.kernels.inertia import (
     LARGEST_SHARE,
@@ -155,6 +156,8 @@ def observe(memory: Struct, tick: Struct) -> None:
             share = min(trust[i] * min(stable, quiet) * h, 1.0)
             if memory.time_saturated > WINDUP_TIME:
                 share = 0.0  # what the arm does without its feedback lasts no longer than that
+            if memory.presses and is_pressed(memory, i):
+                share = 0.0  # who cancels what a surface pushes back with presses ever harder
             memory.stable_gain[i] = stable
             change, before = share * (unexplained - r[i]), r[i]
             a = (v[i] - memory.measured_v[i]) / h
@@ -334,7 +337,7 @@ def forget_doubtful(memory: Struct) -> None:
 
 def forget_motion(memory: Struct, tick: Struct) -> None:
     """Forget all that the motion of an arm has shown: noise, friction, inertia and contacts."""
-    memory.observing = memory.ticks = 0
+    memory.observing = memory.ticks = memory.presses = 0
     memory.shown_inertia[:] = 0.0
     memory.disturbance_mean[:] = memory.disturbance_side[:] = 0.0
     memory.resistance[:] = 0.0

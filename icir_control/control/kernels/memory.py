@@ -160,6 +160,10 @@ MEMORY_LAYOUT = Layout(
         'pressing_rate': (),
         'pressed': (),
         'contact_share': (),
+        # Where it is sent on in a contact: what was unexplained before, and what the contact adds.
+        'residual_before': (n,),
+        'pressed_by': (n,),
+        'time_apart': (),
         # Since a motion has begun free; in a contact, since it is over.
         'time_over': (),
         'time_free': (),
@@ -215,6 +219,7 @@ MEMORY_LAYOUT = Layout(
         'alarm',
         'contact',
         'contact_changed',
+        'presses',
         'settles',
         'gives_in',
         'ticks_touching',

@@ -3,6 +3,8 @@
 import numpy as np
 
 from icir_control.compiled import part
+from icir_control.control.kernels.contact import RESIDUAL_GAIN
+from icir_control.control.kernels.plant import NOISE_TIME
 from icir_control.control.kernels.structs import Struct
 
 USUAL_WEIGHT = np.array([1.0, 0.1, 0.1, 0.1, 0.1])
@@ -13,6 +15,12 @@ WEIGHT_REACH = 1.0
 
 SHOWN_WEIGHT = 0.01
 """Of the greatest singular value, below which a posture does not show a part of the weight."""
+
+LEAST_ACTING = 0.5
+"""Share of the weight that was learnt which must act now; with less the load is not there."""
+
+RESIDUAL_NOISE = 0.05
+"""Share of the weight, as noise of the fast residual, above which the smooth one is asked."""
 
 
 def find_weight(memory: Struct, there: Struct, g: np.ndarray) -> None:
@@ -46,6 +54,35 @@ def weight_at(memory: Struct, tick: Struct, g: np.ndarray) -> np.ndarray:
     near = np.maximum(1.0 - np.abs(tick.q - memory.rest_position) / WEIGHT_REACH, 0.0)
     weight: np.ndarray = tick.jacobian.T @ wrench - memory.weight_share * g
     return weight + near * memory.disturbance_at_rest
+
+
+def forget_lost_weight(memory: Struct, tick: Struct) -> None:
+    """Keep no more of the weight that was learnt at rest than acts now.
+
+    A load may have been put down since. It shows less of its weight where the tool accelerates
+    downwards: m (gamma - a) acts.
+
+    Args:
+        memory: Holds the weight, at the present posture, and the residual of the fast observer.
+        tick: The present state, and the acceleration of its reference.
+    """
+    if memory.ticks * tick.period < NOISE_TIME:
+        return  # the residual is not known yet
+    J, weight = tick.jacobian[:3], memory.weight
+    expected = weight - memory.load[0] * J.T @ (J @ tick.acceleration_reference)
+    square = expected @ expected
+    velocity_noise = np.sqrt(np.maximum(memory.velocity_noise, 0.0))
+    noise = RESIDUAL_GAIN * np.diag(memory.measured_M) * velocity_noise
+    is_quiet = np.linalg.norm(expected * noise) < RESIDUAL_NOISE * square
+    acting = expected @ (memory.residual if is_quiet else memory.smooth_residual)
+    if square <= LEAST_ACTING * weight @ weight or acting >= LEAST_ACTING * square:
+        return
+    share = max(acting / square, 0.0)
+    memory.load[:] *= share
+    memory.disturbance_at_rest[:] *= share
+    memory.weight_share *= share
+    memory.weight[:] *= share
+    memory.compensation[:] = memory.weight
 
 
 def forget_weight(memory: Struct) -> None:
