@@ -44,6 +44,10 @@ OPEN_TIME = 0.1
 REST_SPEED = 0.002
 """[rad/s or m/s] Of every joint, below which friction and damping do not count."""
 
+REST_NOISE, REST_TIME = 4.0, 0.3
+"""Standard deviations of the velocity's noise that count as rest where the reference has been
+still for so long [s]; the weight is a mean over as long there."""
+
 ESTIMATE_NOISE = 1.0
 """[rad/s^2 or m/s^2] That the noise of the velocity may bring into an estimate, over inertia."""
 
@@ -140,7 +144,7 @@ def observe(memory: Struct, tick: Struct) -> None:
         for i in range(v.shape[0]):
             memory.adopted_inertia[i] -= fade * memory.adopted_inertia[i]
     mean_share = max(h / MEAN_TIME, 1.0 / (memory.ticks + 1.0))
-    fastest, touch, swings = 0.0, 0.0, False
+    fastest, touch, swings, rests = 0.0, 0.0, False, memory.time_still > REST_TIME
     for i in range(v.shape[0]):
         excess = compensation[i] - memory.cancelled_share[i] * r[i]
         _turn_friction(memory, tick, i)
@@ -186,14 +190,18 @@ def observe(memory: Struct, tick: Struct) -> None:
                 fade = min(h / TAKE_OVER_TIME, 1.0)
             compensation[i] += fade * (weight - compensation[i])
         fastest = max(fastest, abs(v[i]))
+        noise = REST_NOISE * np.sqrt(max(memory.velocity_noise[i], 0.0))
+        rests = rests and abs(v[i]) <= max(noise, REST_SPEED)
     decide_contact(memory, tick, touch)
     is_steady = not swings and memory.contact == FREE
-    if memory.tracks and fastest <= REST_SPEED and is_steady:
-        # What an inertia takes of a motion that begins is no weight.
+    if memory.tracks and (rests or fastest <= REST_SPEED) and is_steady:
+        mean = 1.0 if fastest <= REST_SPEED else min(h / REST_TIME, 1.0)
         for i in range(v.shape[0]):
-            at_rest[i] = compensation[i]
+            weight = compensation[i]
             if has_agreed(memory, i):
-                at_rest[i] += memory.extra_inertia[i] * memory.followed_acceleration[i]
+                # What an inertia takes of a motion that begins is no weight.
+                weight += memory.extra_inertia[i] * memory.followed_acceleration[i]
+            at_rest[i] += mean * (weight - at_rest[i])
         copy(tick.q, memory.rest_position)
 
 
