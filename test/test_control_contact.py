@@ -367,6 +367,24 @@ def test_a_path_of_the_joints_waits_and_comes_back_to_itself():
     np.testing.assert_allclose(rest['position'][-1], target, atol=1e-9)
 
 
+@pytest.mark.parametrize('steps', [0, 1, 2])
+def test_a_reference_that_stops_at_a_contact_is_not_braked_within_a_period(steps):
+    """It jumps to where the arm is: the speed that it had asks for no torque any more."""
+    loop = ClosedLoop(start=HOME)
+    loop.controller.restart(0.0, HOME, np.zeros(6), steps)
+    loop.go('ready', 0.8)
+    speed = np.abs(loop.controller.velocity_reference).max()
+    loop.world.push(loop.tool, [0.0, 60.0, 0.0, 0.0, 0.0, 0.0])
+    for _ in range(100):
+        loop.step()
+        velocity = np.abs(loop.controller.velocity_reference).max()
+        if velocity < 0.9 * speed:
+            break
+    planned = loop.controller.torque_terms['inertia']
+    assert velocity < 1e-3 * speed
+    assert np.abs(planned).max() < 1e-6
+
+
 def test_a_motion_lasts_until_the_joints_are_back_on_their_path():
     """A push near its end keeps them off it for longer than the path's own time."""
     loop = ClosedLoop(start=HOME)

@@ -89,7 +89,8 @@ class Observer:
         25.0,
         '1/s',
         'of the disturbance observer, whose estimate the tracking modes cancel; less on joints '
-        'whose modelled inertia is small beside what they may lack; 0 is off',
+        'whose modelled inertia is small beside what they may lack; 0 is off, and no contact is '
+        'felt',
         lower=0.0,
         upper=1000.0,
     )

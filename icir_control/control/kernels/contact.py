@@ -280,6 +280,7 @@ def wait_here(memory: Struct, tick: Struct) -> None:
     memory.path_rate = memory.rate_limit = 0.0
     copy(q, reference)
     copy(q, memory.q_before)
+    clear(memory.slope_after)  # or the next period would brake the speed of the reference at once
     clear(memory.off_path_rate)
     if memory.path == JOINT_PATH:
         off, coefficients = memory.off_joint_path, memory.joint_coefficients
