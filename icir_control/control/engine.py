@@ -411,7 +411,7 @@ class Engine:
     @property
     def _rests(self) -> bool:
         """Whether the measured velocity is all noise, of which a few samples tell nothing."""
-        noise = 3.0 * np.sqrt(np.maximum(self.memory.velocity_noise, 0.0))
+        noise = 3.0 * self.memory.velocity_deviation
         if self.memory.ticks * self.tick_record.period < NOISE_TIME:
             noise = np.maximum(noise, FIRST_REST_SPEED)
         return bool((np.abs(self.memory.filtered_velocity) <= noise).all())

@@ -10,11 +10,7 @@ import numpy as np
 
 from icir_control.compiled import part
 from icir_control.control.kernels.memory import JOINT_PATH, NO_PATH
-from icir_control.control.kernels.plant import (
-    NOISE_TIME,
-    independence,
-    momentum_of_a_count,
-)
+from icir_control.control.kernels.plant import NOISE_TIME
 from icir_control.control.kernels.structs import Struct
 from icir_control.spatial.kernels import clear, copy
 from icir_control.trajectory.kernels import polynomial_at
@@ -97,16 +93,27 @@ FREE, TOUCHED, WAITING = range(3)
 
 
 @part
-def contact_share(memory: Struct, tick: Struct, unexplained: float, i: int) -> float:
+def contact_share(
+    memory: Struct, tick: Struct, unexplained: float, independent: float, a_count: float, i: int
+) -> float:
     """Take in joint i's unexplained torque; return the share of what counts as contact there.
 
     An encoder hides a motion of less than a count, and shows the next as a leap of the velocity.
     What comes too slowly to be told from noise, and whether the contact lasts, a smooth residual
     tells: what a count adds to the momentum is gone with the next one, and hardly moves it.
+    An arm that yields feels none, and needs no more of it than its residuals.
+
+    Args:
+        memory: Of the controller.
+        tick: The state that was measured.
+        unexplained: Torque [N m or N].
+        independent: Of the joint's noise; see `independence`.
+        a_count: See `momentum_of_a_count` [N m s or N s].
+        i: Of the joint.
     """
     h, residual, mean = tick.period, memory.residual, memory.residual_mean
     spread, smooth_spread = memory.residual_spread, memory.smooth_spread
-    friction = memory.contact_friction
+    friction, braked = memory.contact_friction, memory.contact_inertia
     residual[i] += min(RESIDUAL_GAIN * h, 1.0) * (unexplained - residual[i])
     is_free = memory.contact == FREE
     smooth = memory.smooth_residual
@@ -117,44 +124,42 @@ def contact_share(memory: Struct, tick: Struct, unexplained: float, i: int) -> f
         friction[i] = memory.largest_friction
     else:
         friction[i] -= MEAN_RATE * h * friction[i]
-    noise = NOISE * RESIDUAL_GAIN * memory.measured_M[i, i]
-    noise *= np.sqrt(max(memory.velocity_noise[i], 0.0))
-    noise += RESIDUAL_GAIN * momentum_of_a_count(memory, h, i)
-    M, a, inertial = memory.measured_M, tick.acceleration_reference, 0.0
-    for j in range(a.shape[0]):
-        inertial += M[i, j] * a[j]
-    moved = abs(tick.q[i] - memory.measured_q[i])
-    if moved > 0.0:
-        memory.position_count[i] = min(memory.position_count[i], moved)
-    shaking = SHAKING * spread[i]
-    braked = memory.contact_inertia  # the smooth residual comes later than what it is of
-    braked[i] = max(INERTIA_ERROR * abs(inertial), braked[i] - SMOOTH_GAIN * h * braked[i])
+    braked[i] -= min(SMOOTH_GAIN * h, 1.0) * braked[i]
     error, torque = memory.residual_error, memory.contact_torque
-    beside = friction[i] + braked[i]
-    lasts = abs(smooth[i] - mean[i])
-    if memory.contact == WAITING:
-        # Begun while the arm pressed already, the mean would not tell that it is free.
-        lasts = min(lasts, abs(smooth[i]))
-    if not is_free:
-        return lasts / (torque + friction[i])  # noise must not end a contact
     more = abs(residual[i] - mean[i])
-    left = max(SMOOTH_NOISE * np.sqrt(independence(memory, h, i)), SMOOTH_GAIN * h)
-    share = lasts / (torque + beside + left * noise + SHAKING * smooth_spread[i])
-    torque = min(max(SMALL_SHARE * torque, ERRED * error[i]), torque)
-    share = max(share, more / (torque + beside + noise + shaking))
-    starts = share > OVER_SHARE and memory.time_over < START_TIME
     is_new = memory.ticks * h < NOISE_TIME
     again = min(memory.time_free / AGAIN_TIME, 1.0)
-    if memory.presses and is_pressed(memory, i):
-        again = 0.0
-    if memory.tracks and (is_new or not starts):
-        # Feedback shakes an arm; what shakes one that yields is a hand. At first a mean of all.
-        sample = again * max(SPREAD_RATE * h, 1.0 / (memory.ticks + 1.0))
-        spread[i] += sample * (more - spread[i])
-        smooth_spread[i] += sample * (lasts - smooth_spread[i])
-    if starts or (is_new and share > OVER_SHARE):
-        mean[i] = smooth[i] = residual[i]
-        return 0.0
+    share = 0.0
+    if memory.tracks or not is_free:
+        M, a, inertial = memory.measured_M, tick.acceleration_reference, 0.0
+        for j in range(a.shape[0]):
+            inertial += M[i, j] * a[j]
+        # The smooth residual comes later than what it is of.
+        braked[i] = max(INERTIA_ERROR * abs(inertial), braked[i])
+        beside = friction[i] + braked[i]
+        lasts = abs(smooth[i] - mean[i])
+        if memory.contact == WAITING:
+            # Begun while the arm pressed already, the mean would not tell that it is free.
+            lasts = min(lasts, abs(smooth[i]))
+        if not is_free:
+            return lasts / (torque + friction[i])  # noise must not end a contact
+        noise = NOISE * M[i, i] * memory.velocity_deviation[i] + a_count
+        noise *= RESIDUAL_GAIN
+        left = max(SMOOTH_NOISE * np.sqrt(independent), SMOOTH_GAIN * h)
+        share = lasts / (torque + beside + left * noise + SHAKING * smooth_spread[i])
+        least = min(max(SMALL_SHARE * torque, ERRED * error[i]), torque)
+        share = max(share, more / (least + beside + noise + SHAKING * spread[i]))
+        starts = share > OVER_SHARE and memory.time_over < START_TIME
+        if memory.presses and is_pressed(memory, i):
+            again = 0.0
+        if is_new or not starts:
+            # Feedback shakes an arm. At first it is a mean of all.
+            sample = again * max(SPREAD_RATE * h, 1.0 / (memory.ticks + 1.0))
+            spread[i] += sample * (more - spread[i])
+            smooth_spread[i] += sample * (lasts - smooth_spread[i])
+        if starts or (is_new and share > OVER_SHARE):
+            mean[i] = smooth[i] = residual[i]
+            return 0.0
     rate = ERROR_RISE if more > error[i] else ERROR_FALL
     error[i] += rate * h * (more - error[i])
     if share <= 1.0 or memory.ticks_touching == 0:

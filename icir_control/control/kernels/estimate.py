@@ -151,11 +151,13 @@ def observe(memory: Struct, tick: Struct) -> None:
         if memory.observing and gain > 0.0:
             unexplained = _unexplained(memory, v, h, i)
             lacking = lacking_inertia(memory, unexplained, v, h, i)
-            touch = max(touch, contact_share(memory, tick, unexplained, i))
+            independent = independence(memory, h, i)
+            a_count = momentum_of_a_count(memory, tick, i)
+            touched = contact_share(memory, tick, unexplained, independent, a_count, i)
+            touch = max(touch, touched)
         if memory.observing and gain > 0.0 and memory.contact == FREE:
             # What is not cancelled is no part of the loop.
             stable = min(gain, rate[i] * shown[i] / lacking) if memory.tracks else gain
-            independent = independence(memory, h, i)
             quiet = _quiet_gain(memory, h, independent, i)
             share = min(trust[i] * min(stable, quiet) * h, 1.0)
             if memory.time_saturated > WINDUP_TIME:
@@ -176,7 +178,7 @@ def observe(memory: Struct, tick: Struct) -> None:
                 change += memory.extra_inertia[i] * step
             _learn_friction(memory, change, i)
             adopt_inertia(memory, a, h, i)
-            if _back_off(memory, i, h, share / h, mean_share):
+            if _back_off(memory, i, h, share * a_count / h, mean_share):
                 swings = True
         if memory.tracks and gain > 0.0:
             follow = min(1.0 / TAKE_OVER_TIME, memory.quiet_gain[i] / LATENESS)
@@ -190,7 +192,7 @@ def observe(memory: Struct, tick: Struct) -> None:
                 fade = min(h / TAKE_OVER_TIME, 1.0)
             compensation[i] += fade * (weight - compensation[i])
         fastest = max(fastest, abs(v[i]))
-        noise = REST_NOISE * np.sqrt(max(memory.velocity_noise[i], 0.0))
+        noise = REST_NOISE * memory.velocity_deviation[i]
         rests = rests and abs(v[i]) <= max(noise, REST_SPEED)
     decide_contact(memory, tick, touch)
     is_steady = not swings and memory.contact == FREE
@@ -214,8 +216,8 @@ def _open(memory: Struct, h: float, i: int) -> None:
     A joint that shakes turns more often than the mean of the fast one does.
     """
     r, fast, mean = memory.disturbance[i], memory.residual[i], memory.residual_mean[i]
-    noise = np.sqrt(max(memory.velocity_noise[i], 0.0))
-    beyond = NOISE * RESIDUAL_GAIN * memory.shown_inertia[i] * noise
+    noise = NOISE * RESIDUAL_GAIN * memory.velocity_deviation[i]
+    beyond = memory.shown_inertia[i] * noise
     is_wrong = fast * r < 0.0 and mean * r < 0.0 and abs(fast) > beyond
     wanted = 0.0 if is_wrong else 1.0
     share = min(h / OPEN_TIME, 1.0)
@@ -298,7 +300,7 @@ def _learn_friction(memory: Struct, change: float, i: int) -> None:
 
 
 @part
-def _back_off(memory: Struct, i: int, h: float, gain: float, mean_share: float) -> bool:
+def _back_off(memory: Struct, i: int, h: float, kick: float, mean_share: float) -> bool:
     """Halve the trust in the estimate of joint i when it swings to the other side of its mean.
 
     A count of an encoder is none: it kicks the estimate by K M c / h, and a tick later kicks it
@@ -311,7 +313,7 @@ def _back_off(memory: Struct, i: int, h: float, gain: float, mean_share: float) 
     r = memory.disturbance[i] + memory.friction_direction[i] * memory.friction[i]
     mean[i] += mean_share * (r - mean[i])
     trust[i] += h / TRUST_TIME * (1.0 - trust[i])
-    swing = SWING * memory.effort_limit[i] + gain * momentum_of_a_count(memory, h, i)
+    swing = SWING * memory.effort_limit[i] + kick
     beyond = r - mean[i]
     swings = abs(beyond) > swing
     if swings:
@@ -358,6 +360,7 @@ def forget_motion(memory: Struct, tick: Struct) -> None:
     memory.unexplained[:] = 0.0
     memory.acceleration_before[:] = memory.followed_acceleration[:] = 0.0
     memory.position_count[:] = 1.0  # as coarse as can be, until it is seen to change
-    memory.velocity_noise[:] = memory.independent_noise[:] = memory.bias_change[:] = 0.0
+    memory.velocity_noise[:] = memory.velocity_deviation[:] = memory.independent_noise[:] = 0.0
+    memory.bias_change[:] = 0.0
     memory.quiet_gain[:] = memory.stable_gain[:] = np.inf
     memory.filtered_velocity[:], memory.filtered_position[:] = tick.v, tick.q

@@ -181,6 +181,7 @@ MEMORY_LAYOUT = Layout(
         'euler_variance': (),
         'euler_noise': (),
         'velocity_noise': (n,),
+        'velocity_deviation': (n,),
         'independent_noise': (n,),
         'quiet_gain': (n,),
         'stable_gain': (n,),

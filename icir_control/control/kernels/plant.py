@@ -213,12 +213,14 @@ def _learn_noise(memory: Struct, q: np.ndarray, v: np.ndarray, h: float) -> None
     q_before, v_before, ddq = memory.measured_q, memory.measured_v, memory.acceleration
     independent = memory.independent_noise
     smooth = (h * SMOOTH) ** 2
+    deviation = memory.velocity_deviation
     for i in range(v.shape[0]):
         second = v[i] - v_before[i] - change[i]
         change[i] = v[i] - v_before[i]
         noise[i] += h / NOISE_TIME * (-0.25 * second * second_before[i] - noise[i])
         if abs(noise[i]) < LEAST_NUMBER:
             noise[i] = 0.0
+        deviation[i] = np.sqrt(max(noise[i], 0.0))
         second_before[i] = second
         apart = h * v[i] - (q[i] - q_before[i])
         independent[i] += h / NOISE_TIME * (apart * apart - independent[i])
@@ -244,16 +246,19 @@ def independence(memory: Struct, h: float, i: int) -> float:
 
 
 @part
-def momentum_of_a_count(memory: Struct, h: float, i: int) -> float:
-    """Return what the next counts of all encoders would add to (M v)_i; 0 without any.
+def momentum_of_a_count(memory: Struct, tick: Struct, i: int) -> float:
+    """Return what the next counts of all encoders would add to (M v)_i; 0 without any [N m s].
 
     The least change of a position that was ever seen is a count, or next to nothing.
     """
     M, count, momentum = memory.measured_M, memory.position_count, 0.0
+    moved = abs(tick.q[i] - memory.measured_q[i])
+    if moved > 0.0:
+        count[i] = min(count[i], moved)
     if count[i] > LEAST_COUNT:
         for j in range(count.shape[0]):
-            momentum += abs(M[i, j]) * count[j] / h
-    return momentum
+            momentum += abs(M[i, j]) * count[j]
+    return momentum / tick.period
 
 
 @part

@@ -71,8 +71,7 @@ def forget_lost_weight(memory: Struct, tick: Struct) -> None:
     J, weight = tick.jacobian[:3], memory.weight
     expected = weight - memory.load[0] * J.T @ (J @ tick.acceleration_reference)
     square = expected @ expected
-    velocity_noise = np.sqrt(np.maximum(memory.velocity_noise, 0.0))
-    noise = RESIDUAL_GAIN * np.diag(memory.measured_M) * velocity_noise
+    noise = RESIDUAL_GAIN * np.diag(memory.measured_M) * memory.velocity_deviation
     is_quiet = np.linalg.norm(expected * noise) < RESIDUAL_NOISE * square
     acting = expected @ (memory.residual if is_quiet else memory.smooth_residual)
     if square <= LEAST_ACTING * weight @ weight or acting >= LEAST_ACTING * square:
