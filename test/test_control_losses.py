@@ -38,6 +38,14 @@ def test_the_parts_of_the_torque_add_up_beside_the_path(mode):
     np.testing.assert_allclose(parts, loop.controller.torque, rtol=0.0, atol=1e-10)
 
 
+def test_a_damped_joint_need_not_wait_for_what_it_may_lack():
+    """Its damping keeps a fast observer stable: friction that no URDF has is soon cancelled."""
+    damped, rough = with_losses('damping="0.5"'), with_losses('damping="0.5" friction="1"')
+    loop = TwoUrdfs(damped, rough, HOME, joint_gains__kp=[2500.0] * 6)
+    loop.go('hold', 0.3)
+    assert loop.go('ready', 3.2)[0] < 0.015
+
+
 def test_friction_does_not_chatter_at_rest():
     loop = Loop(f'{DAMPED} {ROUGH}', HOME)
     loop.go('home', 0.1)

@@ -34,9 +34,6 @@ TOKEN = re.compile(r'[A-Za-z](?:_?[A-Za-z0-9])*')
 PAYLOAD_RADIUS = 0.1
 """[m] About the end effector, in which the uncertain mass is."""
 
-COUPLED_SHARE = 0.7
-"""Of the observer's gain that one joint by itself allows; a load off the axis couples joints."""
-
 SHARE_OF_RANGE = 0.25
 """Of a joint that is near its limits at most: a finger goes no further than others keep off."""
 
@@ -185,13 +182,9 @@ class ControllerConfig:
                     )
 
     @property
-    def observer_rate(self) -> FloatArray:
-        """(nv,) 2 w, and of that `COUPLED_SHARE`, with w^2 the stiffness of a joint [1/s].
-
-        By the share of a joint's inertia that the model lacks, rho - 1, it is the greatest gain
-        of the observer.
-        """
-        return COUPLED_SHARE * 2.0 * np.sqrt(self.joint_gains[0])
+    def joint_rate(self) -> FloatArray:
+        """(nv,) w, with w^2 the stiffness of a joint [1/s]."""
+        return np.asarray(np.sqrt(self.joint_gains[0]))
 
     @property
     def uncertain_inertia(self) -> FloatArray:

@@ -98,7 +98,7 @@ class RunningLaw:
         w = memory.bandwidth
         memory.delay = values.predictor.delay_steps
         memory.observer_gain = w * values.observer.gain
-        memory.observer_rate[:] = w * config.observer_rate
+        memory.joint_rate[:] = w * config.joint_rate
         memory.uncertain_inertia[:] = config.uncertain_inertia
         memory.torque_rate_limit[:] = config.torque_rate_limit
         memory.speed_scale = values.speed_scale

@@ -105,7 +105,7 @@ def with_load(mass: float, offset: float) -> str:
 class TwoUrdfs:
     """An arm that is built from one URDF, and a controller whose model is another."""
 
-    def __init__(self, model: str, plant: str, start: np.ndarray) -> None:
+    def __init__(self, model: str, plant: str, start: np.ndarray, **changes: Any) -> None:
         self.model = load_urdf(model)
         self.world = World(
             plant,
@@ -113,7 +113,8 @@ class TwoUrdfs:
             end_effector_frame='end_effector_link',
             initial_configuration=start,
         )
-        config = ControllerConfig.from_parameters(parameters_of(), self.model)
+        parameters = changed(parameters_of(), **changes)
+        config = ControllerConfig.from_parameters(parameters, self.model)
         self.controller = Controller(self.model, config)
         self.q, self.v, self.effort = np.zeros((3, self.model.nv))
         self.world.read(self.q, self.v, self.effort)

@@ -57,6 +57,12 @@ INDEPENDENT_NOISE = 0.85
 LATENESS = 0.25
 """Lag of what is cancelled in such noise, as a share of the lag 1 / K of the estimate."""
 
+COUPLED_SHARE = 0.7
+"""Of the gain that one joint by itself allows; a load off the axis couples joints."""
+
+CERTAIN_DAMPING = 0.5
+"""Share of the damping in the URDF that a joint surely has."""
+
 SWING = 0.03
 """Share of the effort limit by which an estimate passes its own mean when it oscillates."""
 
@@ -107,11 +113,11 @@ def observe(memory: Struct, tick: Struct) -> None:
     of rho times its modelled inertia m under kp = w^2, kd = 2 w then has the characteristic
     polynomial rho s^3 + (K + 2 w) s^2 + (2 w K + w^2) s + w^2 K. By Routh's criterion it is stable
     for every K while rho < 9, and for K < 2 w / (rho - 5) at the least. The gain of each joint is
-    therefore at most 2 w / (rho - 1), `observer_rate` by the share that the lacking inertia has
-    of m, 1 / (M^-1)_ii, which the joint shows while the others are free. Lacking is what is
-    declared, or what the motion leaves possible of it (`lacking_inertia`). Where the velocity is
-    noisy, d is so by sigma_v / h, and r by at most sigma_v sqrt(K / h): `_quiet_gain`. Where an
-    estimate oscillates all the same, its gain is halved at every swing, and comes back slowly.
+    therefore at most some 2 w / (rho - 1), more where it is damped (`_stable_gain`). Lacking is
+    what is declared, or what the motion leaves possible of it (`lacking_inertia`). Where the
+    velocity is noisy, d is so by sigma_v / h, and r by at most sigma_v sqrt(K / h): `_quiet_gain`.
+    Where an estimate oscillates all the same, its gain is halved at every swing, and comes back
+    slowly.
 
     A law that tracks cancels r, in noise through a second, shorter lag. Fed back at once, r adds K
     to the gain kd by which the feedback answers the noise; through a lag it adds little within
@@ -131,8 +137,7 @@ def observe(memory: Struct, tick: Struct) -> None:
     """
     h, v = tick.period, tick.v
     r, compensation, at_rest = memory.disturbance, memory.compensation, memory.disturbance_at_rest
-    gain, shown, rate = memory.observer_gain, memory.shown_inertia, memory.observer_rate
-    limit, trust = memory.effort_limit, memory.observer_trust
+    gain, limit, trust = memory.observer_gain, memory.effort_limit, memory.observer_trust
     fade = min(h / FADE_TIME, 1.0)
     if gain == 0.0:
         clear(r)
@@ -157,7 +162,7 @@ def observe(memory: Struct, tick: Struct) -> None:
             touch = max(touch, touched)
         if memory.observing and gain > 0.0 and memory.contact == FREE:
             # What is not cancelled is no part of the loop.
-            stable = min(gain, rate[i] * shown[i] / lacking) if memory.tracks else gain
+            stable = min(gain, _stable_gain(memory, lacking, i)) if memory.tracks else gain
             quiet = _quiet_gain(memory, h, independent, i)
             share = min(trust[i] * min(stable, quiet) * h, 1.0)
             if memory.time_saturated > WINDUP_TIME:
@@ -222,6 +227,30 @@ def _open(memory: Struct, h: float, i: int) -> None:
     wanted = 0.0 if is_wrong else 1.0
     share = min(h / OPEN_TIME, 1.0)
     memory.cancelled_share[i] += share * (wanted - memory.cancelled_share[i])
+
+
+@part
+def _stable_gain(memory: Struct, lacking: float, i: int) -> float:
+    """Return the gain up to which joint i is stable with an inertia that the model lacks.
+
+    Viscous damping D stays in the loop, since a law that tracks bears that of its reference: with
+    c = 2 w + D / m the polynomial of `observe` is rho s^3 + (K + c) s^2 + (c K + w^2) s + w^2 K.
+    It is stable for every K while c^2 >= (rho - 1) w^2, and else for K < c w^2 / ((rho - 1) w^2 -
+    c^2). The 4 w^2 in c^2 are left out. m, 1 / (M^-1)_ii, is what the joint shows while the others
+    are free.
+
+    Args:
+        memory: Of the controller.
+        lacking: (rho - 1) m [kg m^2 or kg].
+        i: Of the joint.
+    """
+    m, w = memory.shown_inertia[i], memory.joint_rate[i]
+    damping = CERTAIN_DAMPING * memory.joint_damping[i]
+    if damping > 0.0:
+        lacking -= damping * (damping / m + 4.0 * w) / (w * w)
+        if lacking <= 0.0:
+            return np.inf
+    return COUPLED_SHARE * (2.0 * w * m + damping) / lacking
 
 
 @part

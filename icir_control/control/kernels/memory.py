@@ -107,7 +107,7 @@ MEMORY_LAYOUT = Layout(
         'friction_softness': (n,),
         # What the model does not know.
         'observer_gain': (),
-        'observer_rate': (n,),
+        'joint_rate': (n,),
         # Of gains and observer, a share of what is configured.
         'bandwidth': (),
         'observer_trust': (n,),
