@@ -93,8 +93,8 @@ LEAST_EFFECT = 100.0
 STICKING = 300.0
 """Times its own inertia that a joint which sticks passes for, and none that moves."""
 
-FRICTION_NOISE = 3.0
-"""Times `ESTIMATE_NOISE` below which it may be noise, where the velocity has any."""
+FRICTION_NOISE = 4.0
+"""Standard deviations of the estimate's noise, K M sigma_v, below which it may be noise."""
 
 TRUST_TIME = 5.0
 """[s] In which an observer that has backed off trusts the plant again."""
@@ -309,9 +309,10 @@ def _sticks(memory: Struct, i: int) -> bool:
 @part
 def _has_friction(memory: Struct, i: int) -> bool:
     """Return whether what was learnt of joint i's friction is more than noise or another cause."""
-    noise = memory.shown_inertia[i] if memory.velocity_noise[i] > QUIET else 0.0
     least = min(LEAST_FRICTION * memory.effort_limit[i], LEAST_EFFECT * memory.shown_inertia[i])
-    return bool(memory.friction[i] > least + FRICTION_NOISE * ESTIMATE_NOISE * noise)
+    gain = min(memory.stable_gain[i], memory.quiet_gain[i])
+    noise = gain * memory.measured_M[i, i] * memory.velocity_deviation[i]
+    return bool(memory.friction[i] > least + FRICTION_NOISE * noise)
 
 
 @part

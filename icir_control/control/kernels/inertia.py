@@ -90,7 +90,8 @@ def lacking_inertia(memory: Struct, unexplained: float, v: np.ndarray, h: float,
     least = FAST_CHANGE * (change * change + before * before) / (h * h) + NOISY_CHANGE * noise
     information[i] = max(1.0 - h / INERTIA_TIME, 0.0) * information[i] + 1e-15  # never denormal
     most = ASKED_CHANGE * asked * asked
-    if memory.ticks * h > NOISE_TIME and least + LEAST_CHANGE < size < most:
+    is_known = memory.steady_ticks > 0 and memory.ticks * h > NOISE_TIME
+    if is_known and least + LEAST_CHANGE < size < most:
         information[i] += size
         error = d_change + memory.extra_inertia[i] * a_change
         total = memory.extra_inertia[i] + memory.adopted_inertia[i]

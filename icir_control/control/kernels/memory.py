@@ -235,6 +235,7 @@ MEMORY_LAYOUT = Layout(
         'lossy',
         'delay',
         'observing',
+        'steady_ticks',
         'has_torque',
         'rate_limited',
         'keeps_apart',

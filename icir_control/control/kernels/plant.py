@@ -181,7 +181,9 @@ def remember(memory: Struct, M: np.ndarray, nle: np.ndarray, tick: Struct) -> No
     if memory.observing:
         _learn_noise(memory, q, v, h)
         _learn_integration(memory, q, v, h)
+        memory.steady_ticks += 1
     else:
+        memory.steady_ticks = 0  # nothing tells the last change of velocity
         clear(memory.velocity_change)
         clear(memory.second_difference)
         copy(v, memory.filtered_velocity)
@@ -215,7 +217,7 @@ def _learn_noise(memory: Struct, q: np.ndarray, v: np.ndarray, h: float) -> None
     smooth = (h * SMOOTH) ** 2
     deviation = memory.velocity_deviation
     for i in range(v.shape[0]):
-        second = v[i] - v_before[i] - change[i]
+        second = v[i] - v_before[i] - change[i] if memory.steady_ticks > 0 else 0.0
         change[i] = v[i] - v_before[i]
         noise[i] += h / NOISE_TIME * (-0.25 * second * second_before[i] - noise[i])
         if abs(noise[i]) < LEAST_NUMBER:
