@@ -1,8 +1,6 @@
 """Wrong models and delays: what the observer and the predictor make of them."""
 
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,7 +15,6 @@ from icir_control.app.promises.accuracy import (
 )
 from icir_control.app.promises.compliance import push_difference, stiffness_errors
 from icir_control.app.promises.plants import DEVIATIONS
-from icir_control.app.robot import RobotFiles
 from icir_control.dynamics import ReferenceFrame, compute_all_terms, frame_jacobian
 from icir_control.simulation import Plant
 
@@ -264,32 +261,3 @@ def test_a_missed_tick_does_not_hide_the_rotors(share):
         loop.step()
         worst = max(worst, np.abs(loop.controller.tracking_error[0]).max())
     assert worst < 3e-3
-
-
-PANDA = (
-    Path(sys.prefix)
-    / f'lib/python3.{sys.version_info.minor}/site-packages/cmeel.prefix/share'
-    / 'example-robot-data/robots/panda_description/urdf/panda.urdf'
-)
-
-
-@pytest.mark.skipif(
-    not PANDA.is_file(), reason='needs example-robot-data, which comes with the extra `bench`'
-)
-@pytest.mark.parametrize('seed', [0, 2])
-def test_noise_is_no_friction(seed):
-    """Where joints are coupled more, the estimate of one has the noise of all in it."""
-    panda = RobotFiles.of(model=str(PANDA), end_effector_frame='panda_hand', default_effort=100.0)
-    plant = Plant(velocity_noise=5e-3, noise_seed=seed)
-    loop = ClosedLoop(
-        robot=panda,
-        start=None,
-        plant=plant,
-        joint_gains__kp=[2500.0] * 7,
-        modes__home__duration=1.5,
-    )
-    loop.go('home', 2.5)
-    way = [-0.41, -0.26, 0.3, 0.08, -0.4, -0.07, -0.02]
-    loop.controller.set_target_joints(loop.controller.position_reference + way)
-    log = loop.run(2000)
-    assert np.abs(log['position_reference'] - log['position']).max() < 1.5e-4

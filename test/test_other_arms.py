@@ -1,4 +1,4 @@
-"""Other arms than the one with six joints, over real topics, by configuration alone."""
+"""Other arms than the one with six joints, by configuration alone; most over real topics."""
 
 import sys
 from pathlib import Path
@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
+from closed_loop import ClosedLoop
 from geometry_msgs.msg import PoseStamped
 from rcl_interfaces.srv import GetParameters
 from ros_processes import ICIR_CONTROL, Newest
@@ -13,15 +14,18 @@ from sensor_msgs.msg import JointState
 from session import PAUSE, Session
 from std_srvs.srv import Trigger
 
+from icir_control.app.robot import RobotFiles
 from icir_control.dynamics import KinematicTree, load_urdf, root_link, tip_link
 from icir_control.errors import ModelError
 from icir_control.share import share_directory
+from icir_control.simulation import Plant
 
 DATA = Path(__file__).resolve().parent / 'data'
 ROBOTS = Path(sys.prefix) / 'lib' / f'python3.{sys.version_info.minor}' / 'site-packages'
 ROBOTS = ROBOTS / 'cmeel.prefix' / 'share' / 'example-robot-data' / 'robots'
+PANDA = ROBOTS / 'panda_description' / 'urdf' / 'panda.urdf'
 XARM = ROBOTS / 'xarm_description' / 'urdf' / 'xarm7.urdf'
-needs_xarm = pytest.mark.skipif(
+needs_their_files = pytest.mark.skipif(
     not XARM.is_file(), reason='needs example-robot-data, which comes with the extra `bench`'
 )
 
@@ -127,7 +131,7 @@ def test_an_arm_within_a_robot_runs_by_its_urdf_alone(ros_graph, tmp_path):
             DATA / 'coupled_arm.urdf', (), 'pedestal', id='mimic joints', marks=pytest.mark.long
         ),
         pytest.param(
-            XARM, ('--end-effector-frame', 'link7'), 'world', id='xarm7', marks=needs_xarm
+            XARM, ('--end-effector-frame', 'link7'), 'world', id='xarm7', marks=needs_their_files
         ),
     ],
 )
@@ -211,3 +215,24 @@ def test_the_ends_of_an_arm_are_found_where_it_has_two():
     assert (root_link(arm), tip_link(arm)) == ('pedestal', 'nozzle')
     with pytest.raises(ModelError, match='name one as end_effector_frame: .*right_tool'):
         tip_link(load_urdf(DATA / 'branching.urdf'))
+
+
+@needs_their_files
+@pytest.mark.parametrize('seed', [0, 2])
+def test_noise_is_no_friction(seed):
+    """Where joints are coupled more, the estimate of one has the noise of all in it."""
+    panda = RobotFiles.of(model=str(PANDA), end_effector_frame='panda_hand', default_effort=100.0)
+    plant = Plant(velocity_noise=5e-3, noise_seed=seed)
+    gains, duration = [2500.0] * 7, 1.5
+    loop = ClosedLoop(
+        robot=panda,
+        start=None,
+        plant=plant,
+        joint_gains__kp=gains,
+        modes__home__duration=duration,
+    )
+    loop.go('home', 2.5)
+    way = [-0.41, -0.26, 0.3, 0.08, -0.4, -0.07, -0.02]
+    loop.controller.set_target_joints(loop.controller.position_reference + way)
+    log = loop.run(2000)
+    assert np.abs(log['position_reference'] - log['position']).max() < 1.5e-4
