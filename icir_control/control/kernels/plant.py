@@ -249,9 +249,12 @@ def independence(memory: Struct, h: float, i: int) -> float:
 
 @part
 def momentum_of_a_count(memory: Struct, tick: Struct, i: int) -> float:
-    """Return what the next counts of all encoders would add to (M v)_i; 0 without any [N m s].
+    """Take in how far joint i has moved; return what a count of each encoder adds to (M v)_i.
 
     The least change of a position that was ever seen is a count, or next to nothing.
+
+    Returns:
+        sum_j |M_ij| c_j / h [N m s or N s]; 0 without encoders.
     """
     M, count, momentum = memory.measured_M, memory.position_count, 0.0
     moved = abs(tick.q[i] - memory.measured_q[i])
