@@ -141,8 +141,8 @@ MEMORY_LAYOUT = Layout(
         'friction_direction': (n,),
         'friction_time': (n,),
         'compensation': (n,),
-        # Of the disturbance, or its accelerations, the share that is cancelled: none while the sign
-        # is wrong; and what that is.
+        # Of the disturbance, or its accelerations, the share that is cancelled, none while the
+        # sign is wrong; and what that is.
         'cancelled_share': (n,),
         'cancelled': (n,),
         # What was learnt at rest: weight of a load and of a heavier arm, and what is left.
