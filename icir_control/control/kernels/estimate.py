@@ -187,7 +187,7 @@ def observe(memory: Struct, tick: Struct) -> None:
             learnt = change[i]
             if has_agreed(memory, i):
                 learnt += memory.extra_inertia[i] * step
-            _learn_friction(memory, learnt, share * counts[i] / h, i)
+            _learn_friction(memory, learnt, i)
     couples = couples and memory.tracks
     if memory.tracks and gain > 0.0:
         _cancel(memory, h, L, couples)
@@ -427,21 +427,14 @@ def _has_turned(memory: Struct, i: int) -> bool:
 
 
 @part
-def _learn_friction(memory: Struct, change: float, kick: float, i: int) -> None:
-    """Take what an estimate changes by soon after joint i turned for friction, but for noise.
-
-    Args:
-        memory: Of the controller.
-        change: Of the estimate [N m or N].
-        kick: Of an encoder's count; see `_back_off` [N m or N].
-        i: Of the joint.
-    """
+def _learn_friction(memory: Struct, change: float, i: int) -> None:
+    """Take what an estimate changes by soon after joint i turned for friction, but for noise."""
     if memory.tracks and _has_turned(memory, i):
         change *= -memory.friction_direction[i]
         memory.friction[i] = max(memory.friction[i] + change, 0.0)
         gain = min(memory.stable_gain[i], memory.quiet_gain[i])
         noise = gain * memory.measured_M[i, i] * memory.velocity_deviation[i]
-        memory.friction_doubt[i] = max(memory.friction_doubt[i], kick, FRICTION_NOISE * noise)
+        memory.friction_doubt[i] = max(memory.friction_doubt[i], FRICTION_NOISE * noise)
 
 
 @part
