@@ -38,9 +38,6 @@ SURE_SAMPLES = 10.0
 OTHER_DIRECTION, SAME_DIRECTION = 0.5, 0.98
 """cos^2 of two directions of the acceleration, below which they differ; from which they agree."""
 
-OWN_DIRECTION = 0.9
-"""cos^2 to a joint's own axis, from which the joint was accelerated alone."""
-
 OTHER_SAMPLES = 3.0
 """In other directions, that show an inertia which does not couple the joints."""
 
@@ -57,11 +54,7 @@ POSSIBLE = 5.0
 """Times what is declared that an inertia is at most that is fed forward."""
 
 POSSIBLE_SHARE = 100.0
-"""The same in times the joint's own, where nothing is declared. Up to as many times what is
-declared a joint that has just set off and shows more than is possible sticks."""
-
-STICKING = 300.0
-"""Times its own inertia that a joint which sticks passes for, and none that moves."""
+"""The same in times the joint's own, where nothing is declared."""
 
 
 @part
@@ -85,7 +78,7 @@ def lacking_inertia(memory: Struct, unexplained: float, v: np.ndarray, h: float,
 
     Returns:
         J and its deviation; what is declared where that is less, but no less than J less half its
-        deviation, or where the joint sticks. Above 0.
+        deviation. Above 0.
     """
     before, change = memory.velocity_change[i], v[i] - memory.measured_v[i]
     asked = memory.acceleration[i] - memory.acceleration_before[i]
@@ -114,12 +107,7 @@ def lacking_inertia(memory: Struct, unexplained: float, v: np.ndarray, h: float,
     possible = POSSIBLE * memory.uncertain_inertia[i]
     possible = possible if possible > 0.0 else POSSIBLE_SHARE * memory.shown_inertia[i]
     if shown + memory.adopted_inertia[i] > possible:
-        # A joint that sticks moves as if it were heavy.
-        memory.agreeing_samples[i] = 0.0
-        declared = memory.uncertain_inertia[i]
-        is_light = shown < min(STICKING * memory.shown_inertia[i], POSSIBLE_SHARE * declared)
-        if is_light and memory.friction_time[i] < 1.0:
-            return float(declared)
+        memory.agreeing_samples[i] = 0.0  # a joint that sticks moves as if it were heavy
     deviation = np.sqrt(residual[i] + 4.0 * drift * drift / information[i])
     surely = max(shown - 0.5 * deviation, memory.uncertain_inertia[i])
     return max(min(shown + deviation, surely), 1e-9)
@@ -149,8 +137,7 @@ def _count(memory: Struct, v: np.ndarray, h: float, i: int) -> None:
 def adopt_inertia(memory: Struct, a: float, h: float, i: int) -> None:
     """Make an inertia of joint i that does not couple it with others a part of the model.
 
-    That is a rotor's, on the diagonal of M: feed-forward, feedback and observer have it then.
-    Where the joint alone has been accelerated, it is the diagonal's, whatever else it couples. So
+    That is a rotor's, on the diagonal of M: feed-forward, feedback and observer have it then. So
     that the torque does not jump, the estimate r takes what J adds to it, and gives it back with
     its own lag. What is gone of J, as it would be of a load, goes as soon.
 
@@ -161,9 +148,8 @@ def adopt_inertia(memory: Struct, a: float, h: float, i: int) -> None:
         i: The joint.
     """
     adopted, extra = memory.adopted_inertia, memory.extra_inertia[i]
-    own = memory.inertia_direction[i, i]
-    is_diagonal = memory.other_samples[i] >= OTHER_SAMPLES or own * own >= OWN_DIRECTION
-    if not (has_agreed(memory, i) and is_diagonal) and extra > -LOST_SHARE * adopted[i]:
+    is_rotor = has_agreed(memory, i) and memory.other_samples[i] >= OTHER_SAMPLES
+    if not is_rotor and extra > -LOST_SHARE * adopted[i]:
         return
     step = max(min(h / ADOPTION_TIME, 1.0) * extra, -adopted[i])
     most = ADOPTION_SHARE * memory.effort_limit[i] / (abs(memory.acceleration[i]) + 1e-12)
@@ -172,9 +158,7 @@ def adopt_inertia(memory: Struct, a: float, h: float, i: int) -> None:
         memory.friction_time[i] = 1.0  # what r gives back is no friction
     adopted[i] += step
     memory.extra_inertia[i] -= step
-    memory.measured_M[i, i] += step
     memory.disturbance[i] += step * memory.acceleration[i]
-    memory.cancelled[i] += step * memory.acceleration[i]
     memory.disturbance_mean[i] += step * memory.acceleration[i]
     memory.unexplained[i] += step * a
     memory.residual[i] += step * a
@@ -206,7 +190,6 @@ def carry_disturbance(memory: Struct, tick: Struct) -> None:
                 held = r[i] - memory.extra_inertia[i] * change[i]
                 held = min(max(held, -limit), limit)
                 memory.compensation[i] += held - r[i]
-                memory.cancelled[i] += held - r[i]
                 r[i], followed[i] = held, a[i]
 
 

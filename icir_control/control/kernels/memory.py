@@ -17,7 +17,7 @@ links may be near to each other: once they have been looked at it is to be calle
 NO_PATH, JOINT_PATH, POSE_PATH = range(3)
 """What the reference follows."""
 
-CALM, TOO_FAST, TOO_FAR, TOO_LONG, SHAKES = range(5)
+CALM, TOO_FAST, TOO_FAR, TOO_LONG = range(4)
 """What `alarm` is: nothing, speed, distance from the reference, time beyond the torque limits."""
 
 FAR, WATCHES, LOOKS = range(3)
@@ -128,23 +128,16 @@ MEMORY_LAYOUT = Layout(
         'shown_inertia': (n,),
         'disturbance_mean': (n,),
         'disturbance_side': (n,),
-        'side_time': (n,),
         'disturbance': (n,),
-        # M^-1 times that, where the gains of the joints differ; else 0.
-        'disturbing_acceleration': (n,),
-        # Of it, friction: its size, how much of that noise may be, direction, and time since that
-        # changed (1: all is learnt).
+        # Of that, friction: its size, direction, and time since that changed (1: all is learnt).
         'friction': (n,),
-        'friction_doubt': (n,),
         # The greatest torque that was unexplained lately, which fades.
         'resistance': (n,),
         'friction_direction': (n,),
         'friction_time': (n,),
         'compensation': (n,),
-        # Of the disturbance, or its accelerations, the share that is cancelled, none while the
-        # sign is wrong; and what that is.
+        # Of the disturbance, what is cancelled: none while its sign is wrong.
         'cancelled_share': (n,),
-        'cancelled': (n,),
         # What was learnt at rest: weight of a load and of a heavier arm, and what is left.
         'disturbance_at_rest': (n,),
         'rest_position': (n,),
@@ -205,10 +198,6 @@ MEMORY_LAYOUT = Layout(
         'saturation_time': (),
         'time_beyond': (),
         'time_saturated': (),
-        # Of an arm that was stopped: the joint that shakes, and which way; since that changed.
-        'shaking_side': (),
-        'turning_time': (),
-        'shaking_time': (),
         # The answer.
         'singular_direction': (6,),
         'effort_share': (),

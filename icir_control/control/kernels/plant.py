@@ -182,7 +182,6 @@ def remember(memory: Struct, M: np.ndarray, nle: np.ndarray, tick: Struct) -> No
         _learn_noise(memory, q, v, h)
         _learn_integration(memory, q, v, h)
         memory.steady_ticks += 1
-        _turn_disturbance(memory, M)
     else:
         memory.steady_ticks = 0  # nothing tells the last change of velocity
         clear(memory.velocity_change)
@@ -196,18 +195,6 @@ def remember(memory: Struct, M: np.ndarray, nle: np.ndarray, tick: Struct) -> No
     if memory.ticks % INERTIA_TICKS == 0:
         shown_inertia(M, memory.shown_inertia)
     memory.ticks += 1
-
-
-@part
-def _turn_disturbance(memory: Struct, M: np.ndarray) -> None:
-    """Bring the estimate, M alpha, to this tick's M where its accelerations alpha are corrected.
-
-    Held as a torque, what couples the joints would turn with the arm, and a slow joint feels it.
-    """
-    r, alpha, before = memory.disturbance, memory.disturbing_acceleration, memory.measured_M
-    for i in range(r.shape[0]):
-        for j in range(r.shape[0]):
-            r[i] += (M[i, j] - before[i, j]) * alpha[j]
 
 
 @part
