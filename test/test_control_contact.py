@@ -434,6 +434,18 @@ def test_a_coarse_encoder_with_friction_is_no_contact(bits, delay):
     np.testing.assert_allclose(loop.q, HOME + 0.3, atol=0.05)
 
 
+@pytest.mark.parametrize('later', [0, 15, 20])
+def test_an_arm_that_shakes_feels_no_contact_where_it_sets_off(later):
+    """Anchor: in 3 of 10 phases of a swing its sample at the start passed for the mean."""
+    late = {'encoder_bits': 17, 'delay_steps': 2, 'integrator': 'rk4'}
+    load = {'payload_mass': 1.0, 'payload_offset': [0.1, 0.0, 0.0]}
+    plant = Plant(mass_scale=0.9, joint_damping=0.5, **load, **late)
+    loop = ClosedLoop(start=HOME, plant=plant, initial_mode='home')
+    loop.run(1500 + later)
+    loop.go('down', 0.3)
+    assert loop.controller.take_events() == []
+
+
 def test_no_contact_is_felt_with_a_torque_of_zero():
     loop = ClosedLoop(start=HOME, contact__torque=0.0)
     loop.go('ready', 0.8)

@@ -10,7 +10,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from icir_control.compiled import JIT_DISABLED, bound, machine_code
-from icir_control.control.kernels.contact import BACK_RATE, FREE, ON_PATH, begin_to_press
+from icir_control.control.kernels.contact import (
+    BACK_RATE,
+    FREE,
+    ON_PATH,
+    SHAKING,
+    begin_to_press,
+)
 from icir_control.control.kernels.follow import follow_pose_path, place_joint_path
 from icir_control.control.kernels.inertia import SURE_SAMPLES
 from icir_control.control.kernels.memory import (
@@ -280,7 +286,9 @@ class Workspace:
             begin_to_press(memory)
         memory.contact, memory.contact_changed, memory.rate_limit = FREE, 0, np.inf
         memory.time_over, memory.time_free, memory.time_still = 0.0, np.inf, np.inf
-        memory.residual_mean[:] = memory.residual
+        # Where an arm shakes, one sample tells less than the mean so far.
+        off = memory.residual - memory.residual_mean
+        memory.residual_mean += np.where(abs(off) > SHAKING * memory.residual_spread, off, 0.0)
         memory.off_joint_path[:] = memory.off_path_rate[:] = 0.0
 
     @property

@@ -68,6 +68,10 @@ APART_SHARE, APART_TIME = 0.25, 0.1
 """Share of the torque of contact, and time [s] below it, after which an arm that was sent on in a
 contact has left it."""
 
+START_SHARE = 0.7
+"""Share of what counts as contact, beyond which a motion has begun under a push: an arm that
+shakes reaches pi / 2 mean deviations, 0.63 of `SHAKING`."""
+
 START_TIME = 0.03
 """[s] From the start of a motion, or the end of a contact, in which none is felt: a push that has
 just ended leaves the residual, and would pass for one. Nor is any before the noise is known."""
@@ -149,7 +153,7 @@ def contact_share(
         share = lasts / (torque + beside + left * noise + SHAKING * smooth_spread[i])
         least = min(max(SMALL_SHARE * torque, ERRED * error[i]), torque)
         share = max(share, more / (least + beside + noise + SHAKING * spread[i]))
-        starts = share > OVER_SHARE and memory.time_over < START_TIME
+        starts = share > START_SHARE and memory.time_over < START_TIME
         if memory.presses and is_pressed(memory, i):
             again = 0.0
         if is_new or not starts:
@@ -157,7 +161,7 @@ def contact_share(
             sample = again * max(SPREAD_RATE * h, 1.0 / (memory.ticks + 1.0))
             spread[i] += sample * (more - spread[i])
             smooth_spread[i] += sample * (lasts - smooth_spread[i])
-        if starts or (is_new and share > OVER_SHARE):
+        if starts or (is_new and share > START_SHARE):
             mean[i] = smooth[i] = residual[i]
             return 0.0
     rate = ERROR_RISE if more > error[i] else ERROR_FALL
