@@ -11,7 +11,8 @@ from icir_control.control.config import ControllerConfig, Mode
 from icir_control.control.engine import Engine
 from icir_control.control.kernels.contact import FREE
 from icir_control.control.kernels.estimate import forget_doubtful
-from icir_control.control.kernels.memory import TOO_FAST, TOO_LONG
+from icir_control.control.kernels.limits import HELD_SPEED
+from icir_control.control.kernels.memory import SHAKES, TOO_FAST, TOO_LONG
 from icir_control.control.law import Plan
 from icir_control.control.laws.joint import Hold
 from icir_control.control.switching import Event, Switching
@@ -286,6 +287,12 @@ def _alarm_of(engine: Engine, mode: str) -> BrakedError:
         time = float(memory.saturation_time)
         why = f'the torque was beyond its limits for more than {time:g} s'
         return BrakedError(mode, why, reason='saturation', upper=time)
+    if memory.alarm == SHAKES:
+        i = int(abs(memory.shaking_side)) - 1
+        bound = HELD_SPEED * model.velocity_limit[i]
+        why = f'joint {model.joint_names[i]} shook at more than {HELD_SPEED:g} times its limit'
+        joint, speed = model.joint_names[i], float(abs(engine.v[i]))
+        return BrakedError(mode, why, reason='speed', joint=joint, value=speed, upper=bound)
     if memory.alarm == TOO_FAST:
         reason, values = 'speed', np.abs(engine.v)
         bounds = memory.largest_speed * model.velocity_limit

@@ -3,7 +3,15 @@
 import numpy as np
 
 from icir_control.compiled import part
-from icir_control.control.kernels.memory import BRAKE, CALM, NO_PATH, TOO_FAR, TOO_FAST, TOO_LONG
+from icir_control.control.kernels.memory import (
+    BRAKE,
+    CALM,
+    NO_PATH,
+    SHAKES,
+    TOO_FAR,
+    TOO_FAST,
+    TOO_LONG,
+)
 from icir_control.control.kernels.plant import beside_damping
 from icir_control.control.kernels.structs import Struct
 from icir_control.spatial.kernels import clear, copy
@@ -46,6 +54,13 @@ CALM_TIME = 2.0
 
 DRAG_TIME = 0.003
 """[s] In which the drag goes 63 % of its way, so that the torque does not jump."""
+
+HELD_SPEED = 0.25
+"""Times its velocity limit, beyond which a joint shakes if it comes back within `SHAKING_TIME`, of
+an arm that the watchdog has stopped and holds: what feedback shakes grows slowly at times."""
+
+LONG_SHAKING = 0.6
+"""[s] Which is no more what a stop, or a load beyond the motors, has left: that dies away."""
 
 BRAKE_RATE = 30.0
 """[1/s] At which a braked joint loses speed while its torque is within the limits."""
@@ -155,11 +170,42 @@ def _repulsion(depth: float, inward: float, margin: float) -> float:
 
 
 @part
+def _shakes(memory: Struct, v: np.ndarray, h: float) -> bool:
+    """Return whether an arm that was stopped is shaken by the feedback that holds it.
+
+    Joint i, of which `shaking_side` is i + 1 with the sign of its speed, is looked at as long as
+    it turns back within `SHAKING_TIME`.
+
+    Args:
+        memory: Of the controller.
+        v: (n,) [rad/s or m/s].
+        h: The period [s].
+    """
+    limit = memory.velocity_limit
+    memory.shaking_time += h
+    memory.turning_time += h
+    if memory.turning_time > SHAKING_TIME:
+        memory.turning_time = memory.shaking_time = memory.shaking_side = 0.0
+        most = HELD_SPEED
+        for i in range(v.shape[0]):
+            if abs(v[i]) > most * limit[i]:
+                most = abs(v[i]) / limit[i]
+                memory.shaking_side = np.copysign(i + 1.0, v[i])
+    side = memory.shaking_side
+    if side == 0.0:
+        return False
+    i = int(abs(side)) - 1
+    if v[i] * side < 0.0 and abs(v[i]) > HELD_SPEED * limit[i]:
+        memory.shaking_side, memory.turning_time = -side, 0.0
+    return bool(memory.shaking_time > LONG_SHAKING)
+
+
+@part
 def watch(memory: Struct, tick: Struct) -> None:
     """Raise the alarm where speed, distance or saturation are beyond bounds for their time.
 
     Time within the bounds counts backwards: a joint that shakes is beyond them most of the time,
-    and never for long.
+    and never for long. One that shakes where the arm was stopped need not be as fast.
     """
     h, q, v = tick.period, tick.q, tick.v
     reference, limit = tick.position_reference, memory.velocity_limit
@@ -177,6 +223,8 @@ def watch(memory: Struct, tick: Struct) -> None:
         memory.alarm = reason
     elif memory.saturation_time > 0.0 and memory.time_saturated > memory.saturation_time:
         memory.alarm = TOO_LONG
+    elif memory.gives_in and memory.largest_speed > 0.0 and _shakes(memory, v, h):
+        memory.alarm = SHAKES
 
 
 @part

@@ -17,8 +17,9 @@ links may be near to each other: once they have been looked at it is to be calle
 NO_PATH, JOINT_PATH, POSE_PATH = range(3)
 """What the reference follows."""
 
-CALM, TOO_FAST, TOO_FAR, TOO_LONG = range(4)
-"""What `alarm` is: nothing, speed, distance from the reference, time beyond the torque limits."""
+CALM, TOO_FAST, TOO_FAR, TOO_LONG, SHAKES = range(5)
+"""What `alarm` is: nothing, speed, distance from the reference, time beyond the torque limits,
+shaking where the arm was stopped."""
 
 FAR, WATCHES, LOOKS = range(3)
 """What `keeps_apart` is: nothing to be kept apart, watches how far the joints go, looks."""
@@ -198,6 +199,10 @@ MEMORY_LAYOUT = Layout(
         'saturation_time': (),
         'time_beyond': (),
         'time_saturated': (),
+        # Of an arm that was stopped: the joint that shakes, and which way; since that changed.
+        'shaking_side': (),
+        'turning_time': (),
+        'shaking_time': (),
         # The answer.
         'singular_direction': (6,),
         'effort_share': (),
