@@ -19,7 +19,12 @@ from icir_control.app.promises.plants import (
     shipped,
     textbook,
 )
-from icir_control.app.promises.textbook import ComputedTorque, joint_motion_error, joint_reference
+from icir_control.app.promises.textbook import (
+    ComputedTorque,
+    joint_error,
+    joint_motion_error,
+    joint_reference,
+)
 from icir_control.control import Waypoints
 from icir_control.dynamics import forward_kinematics, frame_placement, inverse_kinematics
 from icir_control.simulation import Plant
@@ -182,7 +187,7 @@ def on_the_eight(plant: Plant) -> tuple[float, float]:
     ('deviations', 'share'),
     [
         pytest.param({'joint_friction': 1.0}, 0.8, marks=pytest.mark.slow),
-        ({'joint_friction': 1.0, 'rotor_inertia': 0.005, 'delay_steps': 1, **NOISE}, 0.9),
+        ({'joint_friction': 1.0, 'rotor_inertia': 0.005, 'delay_steps': 1, **NOISE}, 0.75),
         pytest.param({'mass_scale': 1.1}, 0.2, marks=pytest.mark.slow),
         pytest.param({'joint_friction': 1.0, 'encoder_bits': 17}, 0.9, marks=pytest.mark.slow),
         pytest.param(NOISE, 1.0, marks=pytest.mark.slow),
@@ -193,7 +198,7 @@ def test_joints_that_reverse_are_no_worse_than_the_textbooks(deviations, share):
     """Anchors: 0.92, 1.29, 0.06 where friction is not turned with the reference.
 
     1.35 where friction is what changes within 0.1 s, however slow the estimate is; 1.64 where the
-    arm is held at the first sample.
+    arm is held at the first sample. The second one 0.88 where the observer corrects torques.
     """
     ours, theirs = on_the_eight(Plant(**deviations))
     assert ours <= share * theirs
@@ -206,6 +211,54 @@ def test_joints_that_reverse_are_no_worse_than_the_textbooks(deviations, share):
 def test_an_eight_is_no_worse_than_the_textbooks_on_any_plant(plant):
     ours, theirs = on_the_eight(plant)
     assert ours <= theirs
+
+
+WAY = np.array([-0.208, 0.585, -0.218, 0.346, 0.444, -0.131, -0.075])  # rad
+
+
+@pytest.mark.parametrize(
+    ('name', 'kp', 'share'),
+    [
+        ('delay_2', 40000.0, 0.8),
+        ('heavier', 2500.0, 0.7),
+        ('lighter', 2500.0, 0.7),
+        ('delay_1', 2500.0, 1.0),
+        ('delay_2', 2500.0, 1.0),
+        ('encoders', 2500.0, 1.0),
+    ],
+)
+def test_seven_joints_are_no_worse_than_the_textbooks(name, kp, share):
+    """Anchors: 2.1, 1.9, 1.5, 3.0, 3.6 and 1.7, where the observer corrects torques.
+
+    What it cancels in the heavy joints then pushes the light ones, whose gains are lower.
+    """
+    plant, upright, goal = Plant(**DEVIATIONS[name]), np.zeros(7), WAY
+    loop = ClosedLoop(
+        robot='gen3_7dof',
+        start=upright,
+        plant=plant,
+        joint_gains__kp=[kp] * 7,
+        modes__home__target_deg=np.degrees(goal).tolist(),
+        modes__home__duration=2.0,
+        modes__home__profile='cubic',
+    )
+    loop.go('hold', 0.3)
+    begin = loop.time
+    ours = joint_error(loop.go('home', 2.5), begin, upright, goal, 2.0)
+    loop = ClosedLoop(robot='gen3_7dof', start=upright, plant=plant)
+    world, law = loop.world, ComputedTorque(loop.model, kp)
+    world.reset(upright)
+    q, v, effort = np.zeros((3, 7))
+    theirs, times = 0.0, 1e-3 * np.arange(-300, 2500)
+    world.read(q, v, effort)
+    measured = joint_reference(times, q.copy(), goal, 2.0)
+    exact = joint_reference(times, upright, goal, 2.0)[:, 0]
+    for time, path, reference in zip(times, exact, measured, strict=True):
+        world.read(q, v, effort)
+        if time >= 0.0:
+            theirs = max(theirs, np.abs(world.position - path).max())
+        world.step(law.torque(reference, q, v, 1e-3))
+    assert ours <= share * theirs
 
 
 def there_and_back(plant: Plant, way: np.ndarray) -> tuple[float, float]:

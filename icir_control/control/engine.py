@@ -152,6 +152,7 @@ class Engine:
         self.workspace.set_losses(self.arm.model.joint_damping, self.arm.model.joint_friction)
         memory.has_torque = memory.prepared = 0
         memory.disturbance[:] = memory.compensation[:] = memory.disturbance_at_rest[:] = 0.0
+        memory.cancelled[:] = memory.disturbing_acceleration[:] = 0.0
         forget_weight(memory)
         memory.rest_position[:] = self.q
         forget_motion(memory, self.tick_record)
@@ -292,6 +293,7 @@ class Engine:
         if tracks and not memory.tracks:
             # A hand that was felt while the arm yielded may be gone: only the weight is known.
             memory.disturbance[:] = memory.disturbance_mean[:] = memory.compensation
+            memory.cancelled[:] = memory.compensation
             memory.friction_direction[:] = memory.followed_acceleration[:] = 0.0
             memory.disturbance_at_rest[:] = memory.weight
             memory.rest_position[:] = self.q

@@ -14,6 +14,13 @@ from icir_control.control.kernels.contact import (
     decide_contact,
     is_pressed,
 )
+from icir_control.control.kernels.friction import (
+    has_friction,
+    has_turned,
+    is_stuck,
+    learn_friction,
+    turn_friction,
+)
 from icir_control.control.kernels.inertia import (
     LARGEST_SHARE,
     adopt_inertia,
@@ -21,8 +28,10 @@ from icir_control.control.kernels.inertia import (
     has_agreed,
     lacking_inertia,
 )
-from icir_control.control.kernels.memory import CALM, NO_PATH
+from icir_control.control.kernels.memory import CALM
 from icir_control.control.kernels.plant import (
+    INERTIA_TICKS,
+    LEAST_COUNT,
     LEAST_NUMBER,
     NOISE_TIME,
     QUIET,
@@ -30,13 +39,17 @@ from icir_control.control.kernels.plant import (
     momentum_of_a_count,
 )
 from icir_control.control.kernels.structs import Struct
-from icir_control.spatial.kernels import clear, copy
+from icir_control.scratch import scratch_matrix, scratch_vector
+from icir_control.spatial.kernels import cholesky, cholesky_solve, clear, copy
 
 FADE_TIME = 0.1
 """[s] In which a compensation that holds no more goes 63 % of its way."""
 
 TAKE_OVER_TIME = 0.02
 """[s] The same where a law begins to cancel what was only observed."""
+
+LEAST_LATE = 0.1
+"""[rad/s^2 or m/s^2] That an estimate of the wrong sign takes of the acceleration at least."""
 
 OPEN_TIME = 0.1
 """[s] The same where an estimate has the wrong sign: a joint with a rotor swings for longer."""
@@ -66,35 +79,16 @@ CERTAIN_DAMPING = 0.5
 SWING = 0.03
 """Share of the effort limit by which an estimate passes its own mean when it oscillates."""
 
-RESISTANCE_TIME = 0.6
-"""[s] In which 63 % of the greatest torque that was unexplained is forgotten."""
-
 WINDUP_TIME = 0.01
 """[s] In saturation, after which the estimate waits: noise alone saturates a torque at times."""
 
 MEAN_TIME = 0.3
-"""[s] Of that mean."""
+"""[s] Of that mean, and the longest between two swings."""
 
-TURN_SPEED = 0.002
-"""[rad/s or m/s] Of a joint's reference, at which its friction has turned."""
+GROWTH_TIME = 0.1
+"""[s] In which the gain of a joint grows e-fold at the most where its velocity is noisy."""
 
-TURN_TIME = 0.1
-"""[s] After a turn, in which what changes is friction; longer where the estimate takes longer."""
-
-TURN_LAGS = 3.0
-"""Lags 1 / K of the estimate for which it then does; and seconds that it does at most."""
-
-LEAST_FRICTION = 0.01
-"""Share of the effort limit below which it may as well be something else."""
-
-LEAST_EFFECT = 100.0
-"""[rad/s^2 or m/s^2] The same over inertia, where that is less: a light joint of a large motor."""
-
-STICKING = 300.0
-"""Times its own inertia that a joint which sticks passes for, and none that moves."""
-
-FRICTION_NOISE = 4.0
-"""Standard deviations of the estimate's noise, K M sigma_v, below which it may be noise."""
+VAR = 0
 
 TRUST_TIME = 5.0
 """[s] In which an observer that has backed off trusts the plant again."""
@@ -107,7 +101,8 @@ def observe(memory: Struct, tick: Struct) -> None:
     The momentum gained beyond what the torque explains, d = M (v' - v) / h + nle - tau, enters
     with the gain K of a first-order lag: r += K h (d - r). This is the generalised momentum
     observer (De Luca & Mattone 2003) in the form that a step of semi-implicit Euler takes, so
-    that no derivative of M is needed.
+    that no derivative of M is needed. Where the gains of the joints differ, those of the slow ones
+    are those of their accelerations (`_correct`), and r turns with M.
 
     Cancelled, r takes an inertia that the model lacks out of the loop, but a lag later: a joint
     of rho times its modelled inertia m under kp = w^2, kd = 2 w then has the characteristic
@@ -123,7 +118,7 @@ def observe(memory: Struct, tick: Struct) -> None:
     to the gain kd by which the feedback answers the noise; through a lag it adds little within
     the band of the feedback, and a disturbance that lasts is cancelled all the same. Friction that
     turns is, at once, and so is what an inertia that is sure takes of the next acceleration
-    (`kernels.inertia`); an estimate of the wrong sign is not (`_open`), and it waits while the
+    (`kernels.inertia`); an estimate of the wrong sign is not (`_cancel`), and it waits while the
     torque is saturated. One that yields goes back to the estimate at the last time the arm was
     held at rest, which is weight: friction and damping, seen in motion, would push an arm
     that has stopped. So would a push that has ended, which is why an estimate that has just
@@ -137,7 +132,7 @@ def observe(memory: Struct, tick: Struct) -> None:
     """
     h, v = tick.period, tick.v
     r, compensation, at_rest = memory.disturbance, memory.compensation, memory.disturbance_at_rest
-    gain, limit, trust = memory.observer_gain, memory.effort_limit, memory.observer_trust
+    gain, limit = memory.observer_gain, memory.effort_limit
     fade = min(h / FADE_TIME, 1.0)
     if gain == 0.0:
         clear(r)
@@ -150,48 +145,58 @@ def observe(memory: Struct, tick: Struct) -> None:
             memory.adopted_inertia[i] -= fade * memory.adopted_inertia[i]
     mean_share = max(h / MEAN_TIME, 1.0 / (memory.ticks + 1.0))
     fastest, touch, swings, rests = 0.0, 0.0, False, memory.time_still > REST_TIME
-    for i in range(v.shape[0]):
-        excess = compensation[i] - memory.cancelled_share[i] * r[i]
-        _turn_friction(memory, tick, i)
-        if memory.observing and gain > 0.0:
+    n, observes = v.shape[0], bool(memory.observing and gain > 0.0)
+    excess, counts = scratch_vector(n), scratch_vector(n)
+    shares, change = scratch_vector(n), scratch_vector(n)
+    for i in range(n):
+        excess[i] = compensation[i] - memory.cancelled[i]
+        turn_friction(memory, tick, i)
+        if observes:
             unexplained = _unexplained(memory, v, h, i)
             lacking = lacking_inertia(memory, unexplained, v, h, i)
             independent = independence(memory, h, i)
-            a_count = momentum_of_a_count(memory, tick, i)
-            touched = contact_share(memory, tick, unexplained, independent, a_count, i)
+            counts[i] = momentum_of_a_count(memory, tick, i)
+            touched = contact_share(memory, tick, unexplained, independent, counts[i], i)
             touch = max(touch, touched)
-        if memory.observing and gain > 0.0 and memory.contact == FREE:
-            # What is not cancelled is no part of the loop.
-            stable = min(gain, _stable_gain(memory, lacking, i)) if memory.tracks else gain
-            quiet = _quiet_gain(memory, h, independent, i)
-            share = min(trust[i] * min(stable, quiet) * h, 1.0)
-            if memory.time_saturated > WINDUP_TIME:
-                share = 0.0  # what the arm does without its feedback lasts no longer than that
-            if memory.presses and is_pressed(memory, i):
-                share = 0.0  # who cancels what a surface pushes back with presses ever harder
-            memory.stable_gain[i] = stable
-            change, before = share * (unexplained - r[i]), r[i]
+            if memory.contact == FREE:
+                shares[i] = _share(memory, h, lacking, independent, i)
+    observes = observes and memory.contact == FREE
+    memory.couples = 0
+    if observes:
+        _correct(memory, tick, shares, change)
+    for i in range(n):
+        if observes:
+            before = r[i]
             a = (v[i] - memory.measured_v[i]) / h
-            step = share * (a - memory.followed_acceleration[i])
+            step = shares[i] * (a - memory.followed_acceleration[i])
             memory.followed_acceleration[i] += step
             if abs(memory.followed_acceleration[i]) < LEAST_NUMBER:
                 memory.followed_acceleration[i] = 0.0
-            r[i] = min(max(r[i] + change, -LARGEST_SHARE * limit[i]), LARGEST_SHARE * limit[i])
-            if not (_has_turned(memory, i) and _has_friction(memory, i)):
-                excess -= independent * (1.0 - (quiet / gain) ** 2) * (r[i] - before)
+            most = LARGEST_SHARE * limit[i]
+            r[i] = min(max(r[i] + change[i], -most), most)
+            if not (has_turned(memory, i) and has_friction(memory, i)):
+                quiet = memory.quiet_gain[i] / gain
+                excess[i] -= independence(memory, h, i) * (1.0 - quiet * quiet) * (r[i] - before)
+            learnt = change[i]
             if has_agreed(memory, i):
-                change += memory.extra_inertia[i] * step
-            _learn_friction(memory, change, i)
-            adopt_inertia(memory, a, h, i)
-            if _back_off(memory, i, h, share * a_count / h, mean_share):
+                learnt += memory.extra_inertia[i] * step
+            learn_friction(memory, learnt, i)
+    if memory.tracks and gain > 0.0:
+        if memory.ticks % INERTIA_TICKS == 0:
+            _look_at_signs(memory)
+        _cancel(memory, h)
+    else:
+        memory.couples = 0
+    for i in range(n):
+        if observes:
+            if _back_off(memory, i, h, shares[i] * counts[i] / h, mean_share):
                 swings = True
+            adopt_inertia(memory, (v[i] - memory.measured_v[i]) / h, h, i)
         if memory.tracks and gain > 0.0:
             follow = min(1.0 / TAKE_OVER_TIME, memory.quiet_gain[i] / LATENESS)
-            _open(memory, h, i)
-            cancelled = memory.cancelled_share[i] * r[i]
-            compensation[i] = cancelled + (1.0 - min(h * follow, 1.0)) * excess
+            compensation[i] = memory.cancelled[i] + (1.0 - min(h * follow, 1.0)) * excess[i]
         else:
-            weight, memory.cancelled_share[i] = memory.weight[i], 1.0
+            weight, memory.cancelled[i], memory.cancelled_share[i] = memory.weight[i], r[i], 1.0
             if memory.alarm != CALM:
                 weight = min(max(weight, min(r[i], 0.0)), max(r[i], 0.0))
                 fade = min(h / TAKE_OVER_TIME, 1.0)
@@ -213,20 +218,138 @@ def observe(memory: Struct, tick: Struct) -> None:
 
 
 @part
-def _open(memory: Struct, h: float, i: int) -> None:
-    """Let joint i's estimate be cancelled, unless a fast one tells that it has the wrong sign.
+def _share(memory: Struct, h: float, lacking: float, independent: float, i: int) -> float:
+    """Return the share K h of what joint i's estimate is off by that it takes in.
+
+    Args:
+        memory: Of the controller.
+        h: The period [s].
+        lacking: See `lacking_inertia` [kg m^2 or kg].
+        independent: See `independence`.
+        i: Of the joint.
+    """
+    gain = memory.observer_gain
+    quiet = _quiet_gain(memory, h, independent, i)
+    # What is not cancelled is no part of the loop.
+    stable = min(gain, _stable_gain(memory, lacking, i)) if memory.tracks else gain
+    if memory.velocity_noise[i] > QUIET:
+        stable = min(stable, (1.0 + h / GROWTH_TIME) * memory.stable_gain[i])
+    memory.stable_gain[i] = stable
+    if memory.time_saturated > WINDUP_TIME:
+        return 0.0  # what the arm does without its feedback lasts no longer than that
+    if memory.presses and is_pressed(memory, i):
+        return 0.0  # who cancels what a surface pushes back with presses ever harder
+    return min(memory.observer_trust[i] * min(stable, quiet) * h, 1.0)
+
+
+@part
+def _correct(memory: Struct, tick: Struct, shares: np.ndarray, change: np.ndarray) -> None:
+    """Write what the estimate changes by, each joint's at its own rate.
+
+    Were a torque corrected wherever it is found, a joint that is corrected slowly would be pushed
+    by those that are corrected at once: what a delay or a heavier arm leaves unexplained is alpha
+    in every acceleration, and M alpha in the torques. So it is the acceleration of a slow joint
+    that changes by its share of what is off, a = M^-1 (d - r). Of the fastest ones the torques
+    change by theirs, e = d - r: friction is a torque. With L for the slow joints, F for the fast
+    ones, W = M^-1 and S the shares,
+
+        change_F = S e_F,  W_LL change_L = S_L a_L - W_LF change_F.
+
+    A velocity that is noisy, or counted by an encoder, is so in its acceleration: a fast joint
+    with such a one is a slow one. A slow one that friction holds is one of F, with its own share.
+
+    Args:
+        memory: Of the controller.
+        tick: Its velocities, measured and of the reference.
+        shares: (n,) of what is off.
+        change: (n,) is written [N m or N].
+    """
+    n, most, slow = shares.shape[0], 0.0, 0
+    off, is_slow = scratch_vector(n), scratch_vector(n)
+    for i in range(n):
+        off[i] = memory.unexplained[i] - memory.disturbance[i]
+        change[i] = shares[i] * off[i]
+        most = max(most, shares[i])
+        if shares[i] != shares[0]:
+            memory.couples = 1
+    if not memory.couples:
+        return
+    for i in range(n):
+        noisy = memory.velocity_noise[i] > QUIET or memory.position_count[i] > LEAST_COUNT
+        is_slow[i] = 1.0 if noisy or (shares[i] < most and not is_stuck(tick, i)) else 0.0
+        slow += int(is_slow[i])
+    _correct_slow(memory.inverse_inertia, shares, off, is_slow, slow, change)
+
+
+@part
+def _correct_slow(
+    W: np.ndarray,
+    shares: np.ndarray,
+    off: np.ndarray,
+    is_slow: np.ndarray,
+    slow: int,
+    change: np.ndarray,
+) -> None:
+    """Write change_L; see `_correct`."""
+    A, b, row = scratch_matrix(slow, slow), scratch_vector(slow), 0
+    for i in range(W.shape[0]):
+        if is_slow[i]:
+            at_all, at_fast, column = 0.0, 0.0, 0
+            for j in range(W.shape[0]):
+                at_all += W[i, j] * off[j]
+                if not is_slow[j]:
+                    at_fast += W[i, j] * change[j]
+                elif column <= row:
+                    A[row, column] = W[i, j]
+                    column += 1
+            b[row] = shares[i] * at_all - at_fast
+            row += 1
+    cholesky(A)
+    cholesky_solve(A, b)
+    row = 0
+    for i in range(W.shape[0]):
+        if is_slow[i]:
+            change[i] = b[row]
+            row += 1
+
+
+@part
+def _look_at_signs(memory: Struct) -> None:
+    """Find the estimates of which a fast one tells that they have the wrong sign.
 
     An estimate that is slow, for an inertia that the joint may have, is late where the disturbance
     turns, as damping does with the motion: what was cancelled would be twice as wrong as nothing.
-    A joint that shakes turns more often than the mean of the fast one does.
+    A joint that shakes turns more often than the mean of the fast one does. What is wrong is an
+    acceleration where those are corrected.
     """
-    r, fast, mean = memory.disturbance[i], memory.residual[i], memory.residual_mean[i]
-    noise = NOISE * RESIDUAL_GAIN * memory.velocity_deviation[i]
-    beyond = memory.shown_inertia[i] * noise
-    is_wrong = fast * r < 0.0 and mean * r < 0.0 and abs(fast) > beyond
-    wanted = 0.0 if is_wrong else 1.0
-    share = min(h / OPEN_TIME, 1.0)
-    memory.cancelled_share[i] += share * (wanted - memory.cancelled_share[i])
+    W, n, couples = memory.inverse_inertia, memory.disturbance.shape[0], memory.couples
+    for i in range(n):
+        alpha, fast, mean = 0.0, 0.0, 0.0
+        for j in range(n):
+            if couples or i == j:
+                alpha += W[i, j] * memory.disturbance[j]
+                fast += W[i, j] * memory.residual[j]
+                mean += W[i, j] * memory.residual_mean[j]
+        memory.disturbing_acceleration[i] = alpha
+        noise = NOISE * RESIDUAL_GAIN * memory.velocity_deviation[i]
+        is_late = fast * alpha < 0.0 and mean * alpha < 0.0 and abs(fast) > noise + LEAST_LATE
+        memory.is_wrong[i] = 1.0 if is_late else 0.0
+
+
+@part
+def _cancel(memory: Struct, h: float) -> None:
+    """Write what is cancelled: the estimate, unless it has the wrong sign (`_look_at_signs`)."""
+    M, r, cancelled = memory.measured_M, memory.disturbance, memory.cancelled
+    share, n, least = memory.cancelled_share, r.shape[0], 1.0
+    for i in range(n):
+        share[i] += min(h / OPEN_TIME, 1.0) * (1.0 - memory.is_wrong[i] - share[i])
+        least = min(least, share[i])
+        cancelled[i] = r[i] if memory.couples else share[i] * r[i]
+    if memory.couples and least < 1.0:
+        for i in range(n):
+            for j in range(n):
+                left = (1.0 - share[j]) * memory.disturbing_acceleration[j]
+                cancelled[i] -= M[i, j] * left
 
 
 @part
@@ -269,72 +392,12 @@ def _quiet_gain(memory: Struct, h: float, independent: float, i: int) -> float:
 
 
 @part
-def _turn_friction(memory: Struct, tick: Struct, i: int) -> None:
-    """Turn joint i's friction, as far as it is known, with the velocity of its reference.
-
-    A joint that stops keeps the direction of its friction until it starts in the other one. The
-    time since a turn is counted in lags of the estimate, which change on the way: a joint that
-    sticks passes for a heavy one until it breaks away, and all that is learnt of it is friction.
-    """
-    friction, direction, time = memory.friction, memory.friction_direction, memory.friction_time
-    now = direction[i]
-    if memory.tracks and memory.path != NO_PATH:
-        wanted = min(max(tick.velocity_reference[i] / TURN_SPEED, -1.0), 1.0)
-        now = max(now, wanted) if wanted > 0.0 else min(now, wanted) if wanted < 0.0 else now
-    turned = now - direction[i]
-    direction[i] = now
-    faded = max(1.0 - tick.period / RESISTANCE_TIME, 0.0) * memory.resistance[i]
-    memory.resistance[i] = max(abs(memory.residual[i]), faded)
-    if turned == 0.0:
-        gain = 0.0 if _sticks(memory, i) else memory.stable_gain[i]
-        slowest = min(memory.quiet_gain[i] + 1.0, (gain + 1.0) / TURN_LAGS)
-        time[i] += tick.period * min(1.0 / TURN_TIME, slowest)
-        return
-    time[i] = 0.0
-    # Damping that was seen at speed is no friction, and is gone where the joint turns.
-    friction[i] = min(friction[i], memory.resistance[i])
-    if _has_friction(memory, i):
-        memory.disturbance[i] -= turned * friction[i]
-    elif now * (now - turned) < 0.0:
-        friction[i] = 0.0  # what the estimate now changes by has it in it twice
-
-
-@part
-def _sticks(memory: Struct, i: int) -> bool:
-    """Return whether joint i passes for heavier than any that moves, or has not yet moved."""
-    shows_none = memory.extra_inertia[i] == 0.0 and memory.velocity_noise[i] <= QUIET
-    return bool(shows_none or memory.extra_inertia[i] > STICKING * memory.shown_inertia[i])
-
-
-@part
-def _has_friction(memory: Struct, i: int) -> bool:
-    """Return whether what was learnt of joint i's friction is more than noise or another cause."""
-    least = min(LEAST_FRICTION * memory.effort_limit[i], LEAST_EFFECT * memory.shown_inertia[i])
-    gain = min(memory.stable_gain[i], memory.quiet_gain[i])
-    noise = gain * memory.measured_M[i, i] * memory.velocity_deviation[i]
-    return bool(memory.friction[i] > least + FRICTION_NOISE * noise)
-
-
-@part
-def _has_turned(memory: Struct, i: int) -> bool:
-    """Return whether joint i has just set off or turned: what changes now is its friction."""
-    return bool(memory.friction_time[i] < 1.0)
-
-
-@part
-def _learn_friction(memory: Struct, change: float, i: int) -> None:
-    """Take what an estimate changes by soon after joint i turned for friction."""
-    if memory.tracks and _has_turned(memory, i):
-        change *= -memory.friction_direction[i]
-        memory.friction[i] = max(memory.friction[i] + change, 0.0)
-
-
-@part
 def _back_off(memory: Struct, i: int, h: float, kick: float, mean_share: float) -> bool:
     """Halve the trust in the estimate of joint i when it swings to the other side of its mean.
 
-    A count of an encoder is none: it kicks the estimate by K M c / h, and a tick later kicks it
-    back.
+    One that stays at its mean for a while in between does not oscillate: friction turns with the
+    motion. Nor is a count of an encoder a swing: it kicks the estimate by K M c / h, and a tick
+    later kicks it back.
 
     Returns:
         Whether the estimate is on one of its sides, beyond `SWING`.
@@ -346,11 +409,12 @@ def _back_off(memory: Struct, i: int, h: float, kick: float, mean_share: float) 
     swing = SWING * memory.effort_limit[i] + kick
     beyond = r - mean[i]
     swings = abs(beyond) > swing
+    memory.side_time[i] += h
     if swings:
         now = 1.0 if beyond > 0.0 else -1.0
-        if side[i] * now < 0.0:
+        if side[i] * now < 0.0 and memory.side_time[i] < MEAN_TIME:
             trust[i] *= 0.5
-        side[i] = now
+        side[i], memory.side_time[i] = now, 0.0
     return swings
 
 
@@ -377,10 +441,10 @@ def forget_doubtful(memory: Struct) -> None:
 
 def forget_motion(memory: Struct, tick: Struct) -> None:
     """Forget all that the motion of an arm has shown: noise, friction, inertia and contacts."""
-    memory.observing = memory.ticks = memory.presses = 0
+    memory.observing = memory.ticks = memory.presses = memory.couples = 0
     memory.shown_inertia[:] = 0.0
-    memory.disturbance_mean[:] = memory.disturbance_side[:] = 0.0
-    memory.resistance[:] = 0.0
+    memory.disturbance_mean[:] = memory.disturbance_side[:] = memory.side_time[:] = 0.0
+    memory.resistance[:] = memory.friction_doubt[:] = 0.0
     memory.friction[:] = memory.friction_direction[:] = memory.friction_time[:] = 0.0
     memory.residual[:] = memory.smooth_residual[:] = memory.residual_mean[:] = 0.0
     memory.contact_friction[:] = memory.contact_inertia[:] = 0.0
@@ -391,6 +455,6 @@ def forget_motion(memory: Struct, tick: Struct) -> None:
     memory.acceleration_before[:] = memory.followed_acceleration[:] = 0.0
     memory.position_count[:] = 1.0  # as coarse as can be, until it is seen to change
     memory.velocity_noise[:] = memory.velocity_deviation[:] = memory.independent_noise[:] = 0.0
-    memory.bias_change[:] = 0.0
+    memory.bias_change[:] = memory.is_wrong[:] = 0.0
     memory.quiet_gain[:] = memory.stable_gain[:] = np.inf
     memory.filtered_velocity[:], memory.filtered_position[:] = tick.v, tick.q

@@ -149,7 +149,8 @@ def adopt_inertia(memory: Struct, a: float, h: float, i: int) -> None:
     """
     adopted, extra = memory.adopted_inertia, memory.extra_inertia[i]
     is_rotor = has_agreed(memory, i) and memory.other_samples[i] >= OTHER_SAMPLES
-    if not is_rotor and extra > -LOST_SHARE * adopted[i]:
+    is_gone = adopted[i] > 0.0 and extra < -LOST_SHARE * adopted[i]
+    if not (is_rotor or is_gone):
         return
     step = max(min(h / ADOPTION_TIME, 1.0) * extra, -adopted[i])
     most = ADOPTION_SHARE * memory.effort_limit[i] / (abs(memory.acceleration[i]) + 1e-12)
@@ -158,7 +159,9 @@ def adopt_inertia(memory: Struct, a: float, h: float, i: int) -> None:
         memory.friction_time[i] = 1.0  # what r gives back is no friction
     adopted[i] += step
     memory.extra_inertia[i] -= step
+    memory.measured_M[i, i] += step
     memory.disturbance[i] += step * memory.acceleration[i]
+    memory.cancelled[i] += step * memory.acceleration[i]
     memory.disturbance_mean[i] += step * memory.acceleration[i]
     memory.unexplained[i] += step * a
     memory.residual[i] += step * a
@@ -190,6 +193,7 @@ def carry_disturbance(memory: Struct, tick: Struct) -> None:
                 held = r[i] - memory.extra_inertia[i] * change[i]
                 held = min(max(held, -limit), limit)
                 memory.compensation[i] += held - r[i]
+                memory.cancelled[i] += held - r[i]
                 r[i], followed[i] = held, a[i]
 
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from icir_control.compiled import kernel
 from icir_control.scratch import scratch_matrix, scratch_vector
-from icir_control.spatial.kernels import cholesky, cholesky_solve, copy, copy_matrix
+from icir_control.spatial.kernels import cholesky, cholesky_solve, clear, copy, copy_matrix
 
 ITERATIONS = 40
 """Of the inverse iteration, at most; started from its last result it takes one, seldom two."""
@@ -98,28 +98,23 @@ def inverse_inertia_rows(M: np.ndarray, J: np.ndarray, rows: np.ndarray) -> None
 
 
 @kernel
-def shown_inertia(M: np.ndarray, inertia: np.ndarray) -> None:
-    """Write 1 / (M^-1)_ii, the inertia of each joint while the others are free.
-
-    With M = L L^T it is 1 / |L^-1 e_i|^2.
+def invert(A: np.ndarray, inverse: np.ndarray) -> None:
+    """Write the inverse of a symmetric, positive definite matrix.
 
     Args:
-        M: (n, n) inertia matrix.
-        inertia: (n,) out.
+        A: (n, n), of which the lower triangle is read.
+        inverse: (n, n) out.
     """
-    n = M.shape[0]
+    n = A.shape[0]
     L, y = scratch_matrix(n, n), scratch_vector(n)
-    copy_matrix(M, L)
+    copy_matrix(A, L)
     cholesky(L)
     for i in range(n):
-        square = 0.0
-        for j in range(i, n):
-            total = 1.0 if i == j else 0.0
-            for k in range(i, j):
-                total -= L[j, k] * y[k]
-            y[j] = total * L[j, j]
-            square += y[j] * y[j]
-        inertia[i] = 1.0 / square
+        clear(y)
+        y[i] = 1.0
+        cholesky_solve(L, y)
+        for j in range(n):
+            inverse[j, i] = y[j]
 
 
 @kernel

@@ -126,19 +126,29 @@ MEMORY_LAYOUT = Layout(
         'unexplained': (n,),
         'acceleration_before': (n,),
         'followed_acceleration': (n,),
+        # M^-1, and 1 / (M^-1)_ii.
+        'inverse_inertia': (n, n),
         'shown_inertia': (n,),
         'disturbance_mean': (n,),
         'disturbance_side': (n,),
+        'side_time': (n,),
         'disturbance': (n,),
-        # Of that, friction: its size, direction, and time since that changed (1: all is learnt).
+        # Whether its gains differ, which couples the joints, and M^-1 times it.
+        'couples': (),
+        'disturbing_acceleration': (n,),
+        # Of it, friction: its size, how much of that noise may be, direction, and time since that
+        # changed (1: all is learnt).
         'friction': (n,),
+        'friction_doubt': (n,),
         # The greatest torque that was unexplained lately, which fades.
         'resistance': (n,),
         'friction_direction': (n,),
         'friction_time': (n,),
         'compensation': (n,),
         # Of the disturbance, what is cancelled: none while its sign is wrong.
+        'is_wrong': (n,),
         'cancelled_share': (n,),
+        'cancelled': (n,),
         # What was learnt at rest: weight of a load and of a heavier arm, and what is left.
         'disturbance_at_rest': (n,),
         'rest_position': (n,),

@@ -7,7 +7,7 @@ noise, the state without it, and how the plant integrates.
 import numpy as np
 
 from icir_control.compiled import kernel, part
-from icir_control.control.kernels.linear import shown_inertia
+from icir_control.control.kernels.linear import invert
 from icir_control.control.kernels.structs import Struct, separate
 from icir_control.dynamics.kernels import mass_matrix_of, nle_of, terms
 from icir_control.scratch import scratch_matrix, scratch_vector
@@ -32,7 +32,7 @@ FIRST_REST_SPEED = 0.05
 """[rad/s or m/s] Below which an arm is at rest as long as the noise is not known."""
 
 INERTIA_TICKS = 8
-"""After so many the inertia that the joints show is found again; it changes slowly."""
+"""After so many M^-1, and what follows from it, is found again; it changes slowly."""
 
 LARGEST_GROWTH = 1.0
 """[1/s] At which a joint that yields may speed up where the plant lacks the model's damping."""
@@ -182,6 +182,7 @@ def remember(memory: Struct, M: np.ndarray, nle: np.ndarray, tick: Struct) -> No
         _learn_noise(memory, q, v, h)
         _learn_integration(memory, q, v, h)
         memory.steady_ticks += 1
+        _turn_disturbance(memory, M)
     else:
         memory.steady_ticks = 0  # nothing tells the last change of velocity
         clear(memory.velocity_change)
@@ -193,8 +194,23 @@ def remember(memory: Struct, M: np.ndarray, nle: np.ndarray, tick: Struct) -> No
     copy(q, q_before)
     copy(v, v_before)
     if memory.ticks % INERTIA_TICKS == 0:
-        shown_inertia(M, memory.shown_inertia)
+        invert(M, memory.inverse_inertia)
+        for i in range(v.shape[0]):
+            memory.shown_inertia[i] = 1.0 / memory.inverse_inertia[i, i]
     memory.ticks += 1
+
+
+@part
+def _turn_disturbance(memory: Struct, M: np.ndarray) -> None:
+    """Bring the estimate, M alpha, to this tick's M where its accelerations alpha are corrected.
+
+    Held as a torque, what couples the joints would turn with the arm, and a slow joint feels it.
+    """
+    r, alpha, before = memory.disturbance, memory.disturbing_acceleration, memory.measured_M
+    if memory.couples:
+        for i in range(r.shape[0]):
+            for j in range(r.shape[0]):
+                r[i] += (M[i, j] - before[i, j]) * alpha[j]
 
 
 @part

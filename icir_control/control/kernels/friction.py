@@ -1,0 +1,103 @@
+"""The friction of the joints that no URDF has: learnt after a turn, and turned at the next one."""
+
+from icir_control.compiled import part
+from icir_control.control.kernels.memory import NO_PATH
+from icir_control.control.kernels.plant import QUIET
+from icir_control.control.kernels.structs import Struct
+
+RESISTANCE_TIME = 0.6
+"""[s] In which 63 % of the greatest torque that was unexplained is forgotten."""
+
+STUCK_SHARE = 0.5
+"""Of the speed that a joint is asked for, below which it is held."""
+
+STICKING = 300.0
+"""Times its own inertia that a joint which sticks passes for, and none that moves."""
+
+TURN_SPEED = 0.002
+"""[rad/s or m/s] Of a joint's reference, at which its friction has turned."""
+
+TURN_TIME = 0.1
+"""[s] After a turn, in which what changes is friction; longer where the estimate takes longer."""
+
+TURN_LAGS = 3.0
+"""Lags 1 / K of the estimate for which it then does; and seconds that it does at most."""
+
+LEAST_FRICTION = 0.01
+"""Share of the effort limit below which it may as well be something else."""
+
+LEAST_EFFECT = 100.0
+"""[rad/s^2 or m/s^2] The same over inertia, where that is less: a light joint of a large motor."""
+
+FRICTION_NOISE = 4.0
+"""Standard deviations of the estimate's noise, K M sigma_v, below which it may be noise."""
+
+
+@part
+def turn_friction(memory: Struct, tick: Struct, i: int) -> None:
+    """Turn joint i's friction, as far as it is known, with the velocity of its reference.
+
+    A joint that stops keeps the direction of its friction until it starts in the other one. The
+    time since a turn is counted in lags of the estimate, which change on the way: a joint that
+    sticks passes for a heavy one until it breaks away, and all that is learnt of it is friction.
+    """
+    friction, direction, time = memory.friction, memory.friction_direction, memory.friction_time
+    now = direction[i]
+    if memory.tracks and memory.path != NO_PATH:
+        wanted = min(max(tick.velocity_reference[i] / TURN_SPEED, -1.0), 1.0)
+        now = max(now, wanted) if wanted > 0.0 else min(now, wanted) if wanted < 0.0 else now
+    turned = now - direction[i]
+    direction[i] = now
+    faded = max(1.0 - tick.period / RESISTANCE_TIME, 0.0) * memory.resistance[i]
+    memory.resistance[i] = max(abs(memory.residual[i]), faded)
+    if turned == 0.0:
+        gain = 0.0 if _sticks(memory, i) else memory.stable_gain[i]
+        slowest = min(memory.quiet_gain[i] + 1.0, (gain + 1.0) / TURN_LAGS)
+        time[i] += tick.period * min(1.0 / TURN_TIME, slowest)
+        return
+    time[i] = 0.0
+    # Damping that was seen at speed is no friction, and is gone where the joint turns.
+    friction[i] = min(friction[i], memory.resistance[i])
+    if has_friction(memory, i):
+        memory.disturbance[i] -= turned * friction[i]
+    elif now * (now - turned) < 0.0:
+        friction[i] = 0.0  # what the estimate now changes by has it in it twice
+    memory.friction_doubt[i] = 0.0
+
+
+@part
+def _sticks(memory: Struct, i: int) -> bool:
+    """Return whether joint i passes for heavier than any that moves, or has not yet moved."""
+    shows_none = memory.extra_inertia[i] == 0.0 and memory.velocity_noise[i] <= QUIET
+    return bool(shows_none or memory.extra_inertia[i] > STICKING * memory.shown_inertia[i])
+
+
+@part
+def is_stuck(tick: Struct, i: int) -> bool:
+    """Return whether joint i does not follow its reference, as one that friction holds."""
+    asked = abs(tick.velocity_reference[i])
+    return bool(asked > TURN_SPEED and abs(tick.v[i]) < STUCK_SHARE * asked)
+
+
+@part
+def has_friction(memory: Struct, i: int) -> bool:
+    """Return whether what was learnt of joint i's friction is more than noise or another cause."""
+    least = min(LEAST_FRICTION * memory.effort_limit[i], LEAST_EFFECT * memory.shown_inertia[i])
+    return bool(memory.friction[i] > least + memory.friction_doubt[i])
+
+
+@part
+def has_turned(memory: Struct, i: int) -> bool:
+    """Return whether joint i has just set off or turned: what changes now is its friction."""
+    return bool(memory.friction_time[i] < 1.0)
+
+
+@part
+def learn_friction(memory: Struct, change: float, i: int) -> None:
+    """Take what an estimate changes by soon after joint i turned for friction, but for noise."""
+    if memory.tracks and has_turned(memory, i):
+        change *= -memory.friction_direction[i]
+        memory.friction[i] = max(memory.friction[i] + change, 0.0)
+        gain = min(memory.stable_gain[i], memory.quiet_gain[i])
+        noise = gain * memory.measured_M[i, i] * memory.velocity_deviation[i]
+        memory.friction_doubt[i] = max(memory.friction_doubt[i], FRICTION_NOISE * noise)
