@@ -256,7 +256,8 @@ def _correct(memory: Struct, tick: Struct, shares: np.ndarray, change: np.ndarra
         change_F = S e_F,  W_LL change_L = S_L a_L - W_LF change_F.
 
     A velocity that is noisy, or counted by an encoder, is so in its acceleration: a fast joint
-    with such a one is a slow one. A slow one that friction holds is one of F, with its own share.
+    with such a one is a slow one. A slow one that friction holds, or one whose share is 0, is one
+    of F, with its own share.
 
     Args:
         memory: Of the controller.
@@ -265,7 +266,9 @@ def _correct(memory: Struct, tick: Struct, shares: np.ndarray, change: np.ndarra
         change: (n,) is written [N m or N].
     """
     n, most, slow = shares.shape[0], 0.0, 0
-    off, is_slow = scratch_vector(n), scratch_vector(n)
+    W, off = memory.inverse_inertia, scratch_vector(n)
+    fast, index = scratch_vector(n), scratch_vector(n)
+    memory.couples = 0
     for i in range(n):
         off[i] = memory.unexplained[i] - memory.disturbance[i]
         change[i] = shares[i] * off[i]
@@ -276,41 +279,22 @@ def _correct(memory: Struct, tick: Struct, shares: np.ndarray, change: np.ndarra
         return
     for i in range(n):
         noisy = memory.velocity_noise[i] > QUIET or memory.position_count[i] > LEAST_COUNT
-        is_slow[i] = 1.0 if noisy or (shares[i] < most and not is_stuck(tick, i)) else 0.0
-        slow += int(is_slow[i])
-    _correct_slow(memory.inverse_inertia, shares, off, is_slow, slow, change)
-
-
-@part
-def _correct_slow(
-    W: np.ndarray,
-    shares: np.ndarray,
-    off: np.ndarray,
-    is_slow: np.ndarray,
-    slow: int,
-    change: np.ndarray,
-) -> None:
-    """Write change_L; see `_correct`."""
-    A, b, row = scratch_matrix(slow, slow), scratch_vector(slow), 0
-    for i in range(W.shape[0]):
-        if is_slow[i]:
-            at_all, at_fast, column = 0.0, 0.0, 0
-            for j in range(W.shape[0]):
-                at_all += W[i, j] * off[j]
-                if not is_slow[j]:
-                    at_fast += W[i, j] * change[j]
-                elif column <= row:
-                    A[row, column] = W[i, j]
-                    column += 1
-            b[row] = shares[i] * at_all - at_fast
-            row += 1
+        fast[i] = change[i]
+        if shares[i] > 0.0 and (noisy or (shares[i] < most and not is_stuck(tick, i))):
+            fast[i], index[slow] = 0.0, i
+            slow += 1
+    A, b = scratch_matrix(slow, slow), scratch_vector(slow)
+    for row in range(slow):
+        i, total = int(index[row]), 0.0
+        for j in range(n):
+            total += W[i, j] * (shares[i] * off[j] - fast[j])
+        b[row] = total
+        for column in range(row + 1):
+            A[row, column] = W[i, int(index[column])]
     cholesky(A)
     cholesky_solve(A, b)
-    row = 0
-    for i in range(W.shape[0]):
-        if is_slow[i]:
-            change[i] = b[row]
-            row += 1
+    for row in range(slow):
+        change[int(index[row])] = b[row]
 
 
 @part
