@@ -94,9 +94,14 @@ def has_turned(memory: Struct, i: int) -> bool:
 
 @part
 def learn_friction(memory: Struct, change: float, i: int) -> None:
-    """Take what an estimate changes by soon after joint i turned for friction, but for noise."""
-    if memory.tracks and has_turned(memory, i):
-        change *= -memory.friction_direction[i]
+    """Take what an estimate changes by soon after joint i turned for friction, but for noise.
+
+    While it turns nothing is learnt: what is, would turn with the rest of the way. The first
+    counts of an encoder, which kick the estimate to and fro, would pass for friction.
+    """
+    direction = memory.friction_direction[i]
+    if memory.tracks and has_turned(memory, i) and abs(direction) == 1.0:
+        change *= -direction
         memory.friction[i] = max(memory.friction[i] + change, 0.0)
         gain = min(memory.stable_gain[i], memory.quiet_gain[i])
         noise = gain * memory.measured_M[i, i] * memory.velocity_deviation[i]
