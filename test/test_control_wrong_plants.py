@@ -216,6 +216,30 @@ def test_an_eight_is_no_worse_than_the_textbooks_on_any_plant(plant):
 WAY = np.array([-0.208, 0.585, -0.218, 0.346, 0.444, -0.131, -0.075])  # rad
 
 
+def seven_joints_error(plant: Plant, kp: float, goal: np.ndarray) -> float:
+    """Peak error of a cubic from upright."""
+    upright = np.zeros(7)
+    loop = ClosedLoop(
+        robot='gen3_7dof',
+        start=upright,
+        plant=plant,
+        joint_gains__kp=[kp] * 7,
+        modes__home__target_deg=np.degrees(goal).tolist(),
+        modes__home__duration=2.0,
+        modes__home__profile='cubic',
+    )
+    loop.go('hold', 0.3)
+    begin = loop.time
+    return joint_error(loop.go('home', 2.5), begin, upright, goal, 2.0)
+
+
+def test_the_first_counts_of_an_encoder_are_no_friction():
+    """Anchor: 0.62 mrad; what the counts change an estimate by while a joint turns was turned."""
+    goal = np.array([0.08, -0.083, -0.487, -0.182, 0.146, -0.574, 0.45])
+    error = seven_joints_error(Plant(encoder_bits=17), 2500.0, goal)
+    assert error <= 1.5 * 2.0 * np.pi / 2**17
+
+
 @pytest.mark.parametrize(
     ('name', 'kp', 'share'),
     [
@@ -233,18 +257,7 @@ def test_seven_joints_are_no_worse_than_the_textbooks(name, kp, share):
     What it cancels in the heavy joints then pushes the light ones, whose gains are lower.
     """
     plant, upright, goal = Plant(**DEVIATIONS[name]), np.zeros(7), WAY
-    loop = ClosedLoop(
-        robot='gen3_7dof',
-        start=upright,
-        plant=plant,
-        joint_gains__kp=[kp] * 7,
-        modes__home__target_deg=np.degrees(goal).tolist(),
-        modes__home__duration=2.0,
-        modes__home__profile='cubic',
-    )
-    loop.go('hold', 0.3)
-    begin = loop.time
-    ours = joint_error(loop.go('home', 2.5), begin, upright, goal, 2.0)
+    ours = seven_joints_error(plant, kp, goal)
     loop = ClosedLoop(robot='gen3_7dof', start=upright, plant=plant)
     world, law = loop.world, ComputedTorque(loop.model, kp)
     world.reset(upright)
