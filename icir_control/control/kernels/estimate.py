@@ -15,6 +15,7 @@ from icir_control.control.kernels.contact import (
     is_pressed,
 )
 from icir_control.control.kernels.friction import (
+    doubt_friction,
     has_friction,
     has_turned,
     is_stuck,
@@ -181,6 +182,8 @@ def observe(memory: Struct, tick: Struct) -> None:
             if has_agreed(memory, i):
                 learnt += memory.extra_inertia[i] * step
             learn_friction(memory, learnt, i)
+        if memory.contact != FREE or memory.time_saturated > WINDUP_TIME:
+            doubt_friction(memory, i)
     if memory.tracks and gain > 0.0:
         if memory.ticks % INERTIA_TICKS == 0:
             _look_at_signs(memory)

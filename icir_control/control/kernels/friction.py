@@ -106,3 +106,13 @@ def learn_friction(memory: Struct, change: float, i: int) -> None:
         gain = min(memory.stable_gain[i], memory.quiet_gain[i])
         noise = gain * memory.measured_M[i, i] * memory.velocity_deviation[i]
         memory.friction_doubt[i] = max(memory.friction_doubt[i], FRICTION_NOISE * noise)
+
+
+@part
+def doubt_friction(memory: Struct, i: int) -> None:
+    """Forget what has been learnt of joint i's friction since it turned: something else held it.
+
+    A floor that a thrown arm reached has passed for friction of 19 N m, half the effort limit.
+    """
+    if has_turned(memory, i):
+        memory.friction[i] = 0.0
