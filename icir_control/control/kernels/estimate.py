@@ -89,8 +89,6 @@ MEAN_TIME = 0.3
 GROWTH_TIME = 0.1
 """[s] In which the gain of a joint grows e-fold at the most where its velocity is noisy."""
 
-VAR = 0
-
 TRUST_TIME = 5.0
 """[s] In which an observer that has backed off trusts the plant again."""
 
