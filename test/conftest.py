@@ -24,22 +24,22 @@ settings.register_profile('icir-ci', parent=settings.get_profile('icir'), derand
 settings.load_profile('icir-ci' if os.environ.get('CI') else 'icir')
 
 # Files whose tests share something expensive, such as a node, or kernels that only they compile
-# where no compiled code is kept yet: each runs in one process, by `pytest -n`. They come first,
-# then the files of which each test takes long, so that nothing long is left for the end.
+# where no compiled code is kept yet: each runs in one process, by `pytest -n`.
 WHOLE = (
-    'test_app_demo',
     'test_app_metrics',
-    'test_bridge',
+    'test_dynamics_derivatives',
     'test_collision',
     'test_contact',
+    'test_transport',
+    'test_app_demo',
+    'test_bridge',
     'test_control_clearance',
     'test_controller_node',
-    'test_dynamics_derivatives',
     'test_follow_joint_trajectory',
     'test_joint_trajectory',
     'test_panel',
-    'test_transport',
 )
+# Files of which each test takes long.
 LONG = (
     'test_soak',
     'test_session',
@@ -54,11 +54,24 @@ LONG = (
     'test_app_sim',
     'test_bridge_any_source',
 )
+# The first file compiles the control kernels, for which all that needs them would wait: what needs
+# none comes next. The rest has the long ones first, so that nothing long is left for the end.
+WITHOUT_CONTROL = tuple(
+    f'test_{name}'
+    for name in ('dynamics', 'collision', 'contact', 'transport', 'spatial', 'simulation')
+)
 ORDER = {stem: place for place, stem in enumerate((*WHOLE, *LONG))}
 
 
+def place_of(item: pytest.Item) -> tuple[bool, bool, int]:
+    """Return what items are sorted by."""
+    stem = item.path.stem
+    later = not stem.startswith(WITHOUT_CONTROL)
+    return stem != WHOLE[0], later, ORDER.get(stem, len(ORDER))
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    items.sort(key=lambda item: ORDER.get(item.path.stem, len(ORDER)))
+    items.sort(key=place_of)
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -357,6 +357,7 @@ def test_a_folder_that_cannot_be_written_is_an_error_before_anything_runs(ros_gr
     assert 'Traceback' not in demo.output
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     'number', [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.long)]
 )

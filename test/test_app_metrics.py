@@ -144,6 +144,7 @@ def test_the_reference_is_the_cubic_of_the_tutorial(run, config):
         np.testing.assert_allclose(reference, expected, atol=1e-13)
 
 
+@pytest.mark.slow
 def test_hold_brings_a_moving_arm_to_rest_in_time_and_there_it_stays(run, config):
     metrics = measured(run, config)
     start, halt = 5400, 5900
@@ -189,6 +190,7 @@ def test_a_second_run_that_differs_in_a_bit_is_seen(run):
     assert (caught.value.column, caught.value.time) == ('velocity', pytest.approx(1.234))
 
 
+@pytest.mark.slow
 def test_an_arm_that_does_not_get_the_torque_is_out_of_bounds(robot, config):
     bare = config.updated({'observer.gain': 0.0})  # the observer would make up for most of it
     metrics = measured(simulated(robot, bare, plant_torque=lambda tau: 0.9 * tau), bare)
@@ -200,6 +202,7 @@ def test_an_arm_that_does_not_get_the_torque_is_out_of_bounds(robot, config):
     assert not have_passed(metrics)
 
 
+@pytest.mark.slow
 def test_commands_of_another_equation_are_seen(run, config):
     """The replay may be right, and the equation wrong: another gain is another command."""
     series = replayed(run, config)
@@ -223,6 +226,7 @@ def test_a_mode_that_did_not_run_has_not_passed(run, config):
     assert not have_passed({'ready': ready})
 
 
+@pytest.mark.slow
 def test_a_published_reference_that_differs_is_seen(run, config):
     published = run.published_reference
     other = published.with_columns({'translation': published['translation'] + 1e-6})
@@ -233,12 +237,14 @@ def test_a_published_reference_that_differs_is_seen(run, config):
     assert not have_passed(metrics)
 
 
+@pytest.mark.slow
 def test_a_run_without_a_published_reference_has_not_passed(run, config):
     silent = run.published_reference.take(slice(0))
     metrics = measured(replace(run, published_reference=silent), config)
     assert not have_passed(metrics)
 
 
+@pytest.mark.slow
 def test_a_law_that_names_no_metrics_has_its_torque_alone(run, config, monkeypatch):
     monkeypatch.setattr(type(config.modes['gravity'].law), 'METRICS', ())
     (metric,) = measured(run, config)['gravity']

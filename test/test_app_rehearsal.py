@@ -52,6 +52,7 @@ def run_of(robot: RobotFiles, plan: DemoPlan):
     return {name: phase_metrics(part) for name, part in split(series, plan.phases, config).items()}
 
 
+@pytest.mark.slow
 def test_every_mode_runs_or_is_told_why_it_cannot():
     robot = scara()
     loop = ClosedLoop(robot)

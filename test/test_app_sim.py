@@ -109,11 +109,12 @@ def test_a_folder_of_our_name_in_the_current_directory_is_not_imported(
     assert sim.wait(ENDS_WITHIN) == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ('moment', 'way'),
     [
         ('waiting for the controller', 'ctrl-c'),
-        pytest.param(r'q +quit', 'sigterm', marks=pytest.mark.slow),
+        (r'q +quit', 'sigterm'),
         pytest.param('waiting for the controller', 'hang-up', marks=pytest.mark.long),
         pytest.param(r'q +quit', 'ctrl-c', marks=pytest.mark.long),
         pytest.param('waiting for the controller', 'sigterm', marks=pytest.mark.long),
@@ -139,6 +140,7 @@ def test_it_ends_in_time_however_it_is_asked(ros_graph, moment, way):
     assert 'Traceback' not in sim.output
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('victim', [pytest.param('bridge', marks=pytest.mark.long), 'controller'])
 def test_a_node_that_dies_is_named_and_ends_it(ros_graph, victim):
     sim = start(ros_graph)
@@ -163,6 +165,7 @@ def test_a_node_that_hangs_does_not_hold_it_up(ros_graph):
     assert all(map(is_gone, pids.values()))
 
 
+@pytest.mark.slow
 def test_no_node_outlives_it_when_it_is_killed(ros_graph):
     sim = start(ros_graph)
     sim.wait_for('waiting for the controller')
@@ -172,14 +175,15 @@ def test_no_node_outlives_it_when_it_is_killed(ros_graph):
     wait_until(lambda: all(map(is_gone, pids.values())), ENDS_WITHIN, f'{pids} still run')
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ('options', 'words'),
     [
         (('--robot', 'r2d2'), "unknown robot 'r2d2'; valid: gen3_6dof"),
         (('--model', 'missing.urdf'), 'missing.urdf'),
-        pytest.param(('--params-file', 'missing.yaml'), 'missing.yaml', marks=pytest.mark.slow),
+        (('--params-file', 'missing.yaml'), 'missing.yaml'),
         (('--real-time-factor', '-1'), 'real_time_factor'),
-        pytest.param(('--viewer', 'hologram'), 'hologram', marks=pytest.mark.slow),
+        (('--viewer', 'hologram'), 'hologram'),
     ],
 )
 def test_what_cannot_run_is_refused_with_the_reason(ros_graph, options, words):

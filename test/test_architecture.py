@@ -28,20 +28,16 @@ def test_imports_keep_to_their_layers():
     assert result.returncode == 0, result.stdout + result.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ('module', 'line'),
     [
         ('spatial', 'import icir_control.dynamics'),
         ('control', 'import rclpy'),
-        *(
-            pytest.param(*breach, marks=pytest.mark.slow)
-            for breach in (
-                ('dynamics', 'import icir_control.simulation'),
-                ('simulation', 'import icir_control.dynamics'),
-                ('nodes', 'import mujoco'),
-                ('control', 'import yourdfpy'),
-            )
-        ),
+        ('dynamics', 'import icir_control.simulation'),
+        ('simulation', 'import icir_control.dynamics'),
+        ('nodes', 'import mujoco'),
+        ('control', 'import yourdfpy'),
     ],
 )
 def test_an_import_that_breaks_a_contract_is_seen(tmp_path, module, line):

@@ -99,6 +99,7 @@ def wrong_commands(client):
     }
 
 
+@pytest.mark.slow
 def test_a_wrong_command_is_counted_and_moves_nothing(client):
     for _ in range(5):
         client.step()
@@ -129,6 +130,7 @@ def test_a_wrong_command_is_counted_and_moves_nothing(client):
     assert list(state.effort) == [1.0] * 6
 
 
+@pytest.mark.slow
 def test_bytes_that_are_no_command_are_counted_and_the_loop_goes_on(client):
     before = int(client.counts().get('rejected.undecodable', 0))
     for raw in broken_copies(client.command(client.state)):
@@ -213,6 +215,7 @@ def test_two_runs_are_the_plant_itself_to_the_last_bit(client):
     assert np.abs(runs[0][first + hold, 6:12]).max() > 0.1
 
 
+@pytest.mark.slow
 def test_wrenches_that_make_no_sense_are_refused(client):
     before = client.counts()
     for link, force, stamp in (
@@ -322,6 +325,7 @@ def test_a_wrong_parameter_is_refused_while_running(client, values, words):
     assert [value.double_value for value in held] == [0.0, 0.05]
 
 
+@pytest.mark.slow
 def test_divergence_is_named_and_ends_with_a_reset(client):
     client.push('forearm_link', (1e30, 0, 0))
     client.node.settle()
@@ -340,6 +344,7 @@ def test_divergence_is_named_and_ends_with_a_reset(client):
     client.step()
 
 
+@pytest.mark.slow
 def test_a_second_commander_is_named_and_time_stands_still(client):
     client.step()
     other = BridgeClient(client.graph, '/other')
@@ -356,6 +361,7 @@ def test_a_second_commander_is_named_and_time_stands_still(client):
     client.step()
 
 
+@pytest.mark.slow
 def test_a_killed_commander_is_no_duplicate(client):
     code = """
 import rclpy
@@ -392,6 +398,7 @@ def test_the_clock_is_slow_and_never_goes_back(client):
     assert all(a <= b for a, b in itertools.pairwise(client.clocks))
 
 
+@pytest.mark.slow
 def test_who_is_missing_is_said(ros_graph):
     process = start_bridge(ros_graph, 'command_timeout:=0.3', 'plant.mass_scale:=1.1')
     process.wait_for(r'gen3_6dof: nq 6, timestep 0.001 s, in lockstep, 1 times real time')
@@ -504,6 +511,7 @@ def test_free_running_brakes_without_commands_and_goes_on_with_them(ros_graph):
     other.node.destroy_publisher(duplicate)
 
 
+@pytest.mark.slow
 def test_a_namespace_moves_everything_but_the_clock(ros_graph):
     process = start_bridge(ros_graph, 'publish_clock:=false', remap=('-r', '__ns:=/left'))
     client = BridgeClient(ros_graph, '/left').connect(process)
@@ -514,6 +522,7 @@ def test_a_namespace_moves_everything_but_the_clock(ros_graph):
     assert not client.clocks
 
 
+@pytest.mark.slow
 def test_a_diverged_world_resets_itself_where_that_is_asked_for(ros_graph):
     process = start_bridge(ros_graph, 'on_divergence:=reset', 'real_time_factor:=0')
     client = BridgeClient(ros_graph).connect(process)
@@ -542,6 +551,7 @@ def test_a_start_that_compiles_is_stopped_in_time(ros_graph, tmp_path):
     assert process.stop(signal.SIGTERM, timeout=3.0) == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ('parameters', 'words'),
     [
@@ -579,6 +589,7 @@ def test_the_services_are_those_that_were_promised(client):
     assert client.node.call(Trigger, 'mujoco_bridge/reset').success
 
 
+@pytest.mark.slow
 def test_a_tiny_pace_makes_the_bridge_neither_deaf_nor_dead(ros_graph):
     process = start_bridge(ros_graph, 'real_time_factor:=1e-13')
     client = BridgeClient(ros_graph).connect(process)

@@ -87,6 +87,7 @@ def sine(time):
     return HOME + np.outer(np.sin(2.0 * np.pi * FREQUENCY * time), AMPLITUDE * DIRECTIONS)
 
 
+@pytest.mark.slow
 def test_it_is_held_up_until_the_first_command_while_time_goes_on(hardware):
     hardware.node.spin_until(lambda: hardware.time > 0.7)
     np.testing.assert_allclose(hardware.read(hardware.state), HOME, atol=1e-3)
@@ -138,6 +139,7 @@ def test_velocities_and_efforts_are_taken_too_and_nan_means_none(hardware):
     np.testing.assert_allclose(hardware.read(hardware.state), where, atol=2e-3)
 
 
+@pytest.mark.slow
 def test_what_is_no_command_is_counted(hardware, ros_graph):
     onlooker = BridgeClient(ros_graph)
     hardware.write(position=np.full(6, np.nan))

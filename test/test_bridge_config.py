@@ -1,6 +1,7 @@
 """The bridge's configuration under any values: refused in our words, or simulated."""
 
 import numpy as np
+import pytest
 from closed_loop import model_of, urdf_of
 from fuzz import FUZZED
 from hypothesis import given
@@ -18,6 +19,7 @@ likely = st.floats(0.0, 2.0) | st.integers(0, 4) | st.sampled_from(['hold', 'res
 anything = scalars | likely | st.lists(st.floats(-200.0, 200.0) | scalars, max_size=7)
 
 
+@pytest.mark.slow
 @given(st.dictionaries(st.sampled_from(NAMES), anything, min_size=1, max_size=3))
 @FUZZED
 def test_any_configuration_is_refused_in_our_words_or_simulated(changes):

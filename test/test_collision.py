@@ -98,6 +98,7 @@ def their_distance(first, second, placements):
     return mujoco.mj_geomDistance(model, data, 0, 1, 100.0, None)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('swapped', [False, True])
 @pytest.mark.parametrize('other', [
     Cylinder(0.06, 0.1), Capsule(0.04, 0.2), Sphere(0.05), Box((0.09, 0.5, 0.06)), HalfSpace(),

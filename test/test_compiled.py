@@ -114,6 +114,7 @@ def files_in(folder: Path, suffix: str) -> list[Path]:
     return sorted(folder.rglob(f'*.{suffix}'))
 
 
+@pytest.mark.slow
 def test_code_is_kept_and_found_again(run, tmp_path):
     cache = tmp_path / 'cache'
     assert run(cache) == '12.0 1 0'
@@ -155,6 +156,7 @@ def test_code_that_is_found_needs_no_compiler_until_more_is_to_be_compiled(run, 
     assert run(cache, fresh=True, arguments=['more']) == '16 1 False\n3.0 True'
 
 
+@pytest.mark.slow
 def test_of_several_processes_one_compiles_and_the_others_wait(run, tmp_path):
     with ThreadPoolExecutor(3) as pool:
         results = [pool.submit(run, tmp_path / 'cache', fresh=True) for _ in range(3)]
@@ -190,6 +192,7 @@ if __name__ == '__main__':
 """
 
 
+@pytest.mark.slow
 def test_what_a_process_was_compiling_when_it_was_killed_is_compiled_by_the_next(run, tmp_path):
     source, cache = tmp_path / 'kernels_of_a_test.py', tmp_path / 'cache'
     source.write_text(KILLED)
@@ -200,6 +203,7 @@ def test_what_a_process_was_compiling_when_it_was_killed_is_compiled_by_the_next
     assert run(cache, fresh=True) == '1.0 0'
 
 
+@pytest.mark.slow
 def test_a_folder_that_cannot_be_made_is_done_without(run, tmp_path):
     occupied = tmp_path / 'file'
     occupied.write_text('no folder')
@@ -208,6 +212,7 @@ def test_a_folder_that_cannot_be_made_is_done_without(run, tmp_path):
     assert files_in(tmp_path, 'nb*') == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('size', [0, 64, 2000])
 def test_a_disk_that_is_full_is_done_without(run, tmp_path, size):
     cache = tmp_path / 'cache'
@@ -218,6 +223,7 @@ def test_a_disk_that_is_full_is_done_without(run, tmp_path, size):
     assert run(cache) == '12.0 1 1'
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('suffix', ['nbi', 'nbc'])
 @pytest.mark.parametrize('content', [b'', b'\x80'])
 def test_damaged_files_are_done_without(run, tmp_path, suffix, content):

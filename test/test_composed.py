@@ -23,6 +23,7 @@ SCHEDULE = "schedule:=['0.05 home', '0.6 ready', '1.2 float', '1.4 impedance']"
 END = 1.6  # s, of a scheduled run
 
 
+@pytest.mark.slow
 def test_the_trajectory_is_that_of_two_processes_to_the_last_bit(ros_graph, tmp_path):
     together = Session(ros_graph, SCHEDULE, composed=True, recorded=True).states_until(END)
     with RosGraph(tmp_path / 'logs') as graph:
@@ -80,6 +81,7 @@ def test_handed_over_or_published_the_trajectory_is_the_same_to_the_last_bit(ros
     assert all(message.effort.tolist() == at[stamp_of(message)].tolist() for message in messages)
 
 
+@pytest.mark.slow
 def test_one_who_listens_later_hears_every_state(ros_graph):
     unheard = Unheard(ros_graph, 'mujoco_bridge:real_time_factor:=0.5')
     unheard.run_until(0.5)
@@ -94,6 +96,7 @@ def test_one_who_listens_later_hears_every_state(ros_graph):
     assert stamp_of(states[0]) > 0.5e9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     'topic', [pytest.param('joint_states', marks=pytest.mark.long), 'joint_commands']
 )
@@ -118,6 +121,7 @@ def test_a_second_publisher_stops_time_until_it_is_gone(ros_graph, topic):
     unheard.run_until(still * 1e-9 + 0.5)
 
 
+@pytest.mark.slow
 def test_everything_slow_is_served_while_it_runs(ros_graph):
     session = Session(ros_graph, composed=True)
     call = session.observer.call
@@ -170,6 +174,7 @@ def test_no_answer_is_missed_while_the_process_hangs(ros_graph):
     assert missed.pop() == '0'
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     'number', [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.long)]
 )
@@ -195,6 +200,7 @@ def test_the_command_line_runs_it(ros_graph):
     assert sim.wait(3.0) == 0
 
 
+@pytest.mark.slow
 def test_wrong_parameters_end_it_with_one_line(ros_graph):
     process = ros_graph.start('composed', '--ros-args', '-p', 'mujoco_bridge:timestep:=-1.0')
     assert process.wait() == 2

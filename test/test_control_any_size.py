@@ -68,6 +68,7 @@ def test_arms_of_any_size_in_any_order(seed):
         check_torques(joints)
 
 
+@pytest.mark.slow
 def test_arms_of_several_sizes_in_threads():
     failures = []
 

@@ -121,6 +121,7 @@ def test_no_one_of_500_random_goals_leads_into_contact():
     check_random_goals('gen3_6dof', 500)
 
 
+@pytest.mark.slow
 def test_nothing_is_missed_between_the_points_of_a_path():
     watched = arm_of('gen3_6dof', CLEARANCE)
     rng, clearance = np.random.default_rng(2), watched.clearance
@@ -244,6 +245,7 @@ def repelled(arm: Arm, found, margin, J, v, M) -> np.ndarray:
     return torque
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('robot', HOMES)
 def test_no_pair_within_the_clearance_goes_unmeasured(robot):
     """Beside all distances at every step of random motions, whose steps are 1e-4 to 0.1 rad."""
@@ -313,6 +315,7 @@ def check_pushes(mode: str, start, seconds: float) -> None:
 STARTS = {'floor': ABOVE_FLOOR + [0.0, 0.014, 0.0, 0.0, 0.0, 0.0], 'base': AT_BASE}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('near', STARTS)
 @pytest.mark.parametrize('mode', ['float', 'impedance', 'gravity'])
 def test_a_pushed_arm_that_yields_touches_nothing(mode, near):

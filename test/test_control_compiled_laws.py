@@ -38,6 +38,7 @@ def loop_with(tmp_path, monkeypatch, request):
     return make
 
 
+@pytest.mark.slow
 @only_compiled
 @pytest.mark.parametrize(
     ('answer', 'words'),
@@ -127,10 +128,9 @@ class Own(Law):
     assert loop.controller._engine.memory.acceleration[0] == tick.twist_reference[2]
 
 
+@pytest.mark.slow
 @only_compiled
-@pytest.mark.parametrize(
-    'changed', [pytest.param('helper.py', marks=pytest.mark.slow), 'numbers_of_mine.py']
-)
+@pytest.mark.parametrize('changed', ['helper.py', 'numbers_of_mine.py'])
 def test_a_law_is_compiled_anew_when_what_it_calls_or_names_elsewhere_changes(changed, tmp_path):
     texts = {
         'numbers_of_mine.py': 'FACTOR = 2.0\n',

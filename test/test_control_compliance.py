@@ -23,7 +23,8 @@ def test_impedance_yields_by_its_stiffness_along_one_axis_alone(axis):
     assert coupling < 0.02
 
 
-@pytest.mark.parametrize('ratio', [0.4, pytest.param(1.0, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize('ratio', [0.4, 1.0])
 @pytest.mark.parametrize('mode', range(6))
 def test_every_mode_of_the_impedance_has_the_damping_ratio(mode, ratio):
     """A step of wrench along a mode overshoots as in any system of second order."""
@@ -54,6 +55,7 @@ def test_every_mode_of_the_impedance_has_the_damping_ratio(mode, ratio):
     assert max(ways) == pytest.approx(1.0 + overshoot, abs=0.002 + 0.06 * overshoot)
 
 
+@pytest.mark.slow
 def test_impedance_axes_are_the_tools_where_asked():
     """Soft along the tool's z alone: a push along it moves, one across it hardly."""
     loop = ClosedLoop(
@@ -92,7 +94,8 @@ def test_a_moving_spring_takes_the_tool_along_its_line(robot):
     assert np.abs(places[-1] - line[-1]).max() < 1e-5
 
 
-@pytest.mark.parametrize('robot', ['gen3_6dof', pytest.param('gen3_7dof', marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize('robot', ['gen3_6dof', 'gen3_7dof'])
 def test_a_spring_that_a_hand_holds_off_takes_a_target(robot):
     """The path is the reference's: it takes its time, and the arm stays off by K^-1 f."""
     loop = ClosedLoop(robot=robot, start=np.zeros(int(robot[5])))
@@ -135,7 +138,8 @@ def test_float_follows_a_hand_and_keeps_its_orientation(axis):
     assert 0.0 < rest < 2.0
 
 
-@pytest.mark.parametrize('robot', ['gen3_6dof', pytest.param('gen3_7dof', marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize('robot', ['gen3_6dof', 'gen3_7dof'])
 def test_an_arm_with_friction_that_was_pushed_in_float_comes_to_rest(robot):
     """Anchor: asked for as an acceleration, the orientation kept 11 of 24 such arms moving."""
     rng = np.random.default_rng(5)

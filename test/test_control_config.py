@@ -114,6 +114,7 @@ changes_of_any_kind = st.dictionaries(
 )
 
 
+@pytest.mark.slow
 @given(changes_of_any_kind)
 @FUZZED
 def test_any_configuration_is_refused_in_our_words_or_runs(changes):

@@ -186,6 +186,7 @@ def test_it_goes_on_without_a_jump_when_the_obstacle_is_gone(speed):
     np.testing.assert_allclose(run.position[-1], free.position[-1], atol=2e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('mode', ['hold', 'jog'])
 @pytest.mark.parametrize('noise', [0.0, 1.0])
 def test_the_next_mode_does_not_press_harder(mode, noise):
@@ -216,6 +217,7 @@ def test_a_target_that_is_given_in_a_contact_lifts_the_tool_at_once():
     assert len(run.contacts()) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('deeper', [0.0, 0.002])
 def test_a_target_along_the_floor_does_not_press_harder_and_harder(deeper):
     """An observer that cancels what the floor pushes back with pressed with 45 N, and more."""
@@ -234,6 +236,7 @@ def test_a_target_along_the_floor_does_not_press_harder_and_harder(deeper):
     assert not any('braked' in event.text for _, event in run.events)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('seed', [0, 5, 7, 12])
 @pytest.mark.parametrize('before', [0, 40])
 @pytest.mark.parametrize(
@@ -253,6 +256,7 @@ def test_noise_that_is_not_known_yet_is_no_contact(deviation, before, seed):
     assert not [event for event in loop.controller.take_events() if 'contact' in event.text]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('bits', [16, 17])
 @pytest.mark.parametrize('seed', range(6))
 def test_a_wall_is_felt_by_an_arm_with_encoders(bits, seed):
@@ -293,6 +297,7 @@ def test_the_wrench_of_a_contact_is_that_of_the_floor():
     np.testing.assert_allclose(run.wrench[3:], 0.0, atol=0.1)  # of a ball about its middle
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(('gap', 'noise'), [(5e-4, 0.0), (0.01, 1.0)])
 def test_what_is_touched_right_before_the_end_is_felt(gap, noise):
     run = shipped(0.05, 0.1 + 1.5 * WAY / 0.05 + 1.5, depth=WAY - gap, noise=noise)
@@ -301,6 +306,7 @@ def test_what_is_touched_right_before_the_end_is_felt(gap, noise):
     assert not run.saturated.any()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('force', [5.0, 15.0, 40.0])
 def test_a_push_that_has_just_ended_is_no_contact(force):
     loop = ClosedLoop(start=HOME)
@@ -313,6 +319,7 @@ def test_a_push_that_has_just_ended_is_no_contact(force):
     assert loop.controller.motion_left == 0.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     'wrong',
     [
@@ -336,6 +343,7 @@ def test_a_contact_of_a_wrong_plant_ends(wrong):
     assert loop.controller.motion_left == 0.0
 
 
+@pytest.mark.slow
 def test_a_load_that_is_left_by_a_contact_does_not_stop_the_path_for_good():
     """As a model that is wrong there does: the path has gone on by far more than a wall allows."""
     loop = ClosedLoop(start=HOME)
@@ -405,6 +413,7 @@ def test_a_wrong_model_is_no_contact(name):
     assert loop.controller.take_events() == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('period', [1.5, 3.0])
 def test_joints_that_swing_with_a_wrong_inertia_are_no_contact(period):
     """And stop within the last 0.1 s of the trajectory, whose last point they pass in motion."""
@@ -421,6 +430,7 @@ def test_joints_that_swing_with_a_wrong_inertia_are_no_contact(period):
     assert [e for e in loop.controller.take_events() if 'contact' in e.text] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(('bits', 'delay'), [(15, 0), (13, 2)])
 def test_a_coarse_encoder_with_friction_is_no_contact(bits, delay):
     """What it does not show of the motion is missing from the momentum; then comes a leap."""
@@ -434,6 +444,7 @@ def test_a_coarse_encoder_with_friction_is_no_contact(bits, delay):
     np.testing.assert_allclose(loop.q, HOME + 0.3, atol=0.05)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('later', [0, 15, 20])
 def test_an_arm_that_shakes_feels_no_contact_where_it_sets_off(later):
     """Anchor: in 3 of 10 phases of a swing its sample at the start passed for the mean."""

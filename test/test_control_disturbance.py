@@ -77,6 +77,7 @@ def test_static_stiffness_on_plants_that_are_not_the_model(name):
         assert coupling < 0.02
 
 
+@pytest.mark.slow
 def test_weight_of_a_load_turns_with_the_tool():
     """Borne as constant torques of the joints, it would pull the tool off its spring."""
     loop = ClosedLoop(start=HOME, plant=OFF_AXIS)
@@ -94,6 +95,7 @@ def largest_step(torque) -> float:
     return np.abs(np.diff(torque, axis=0)).max()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('mode', ['home', 'float'])
 def test_observer_switched_off_while_running(mode):
     """What it cancels dies away without a jump, and is then gone; it tells of nothing more."""
@@ -139,6 +141,7 @@ def entered_in_motion(mode: str, gain: float, plant: Plant) -> np.ndarray:
     return np.array(places)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('mode', ['gravity', 'float', 'impedance'])
 @pytest.mark.parametrize('plant', ['damping', 'friction'])
 def test_friction_learnt_in_motion_does_not_push_a_yielding_arm(mode, plant):
@@ -159,6 +162,7 @@ def test_weight_learnt_at_rest_is_borne_by_a_yielding_arm(mode, plant):
     assert np.linalg.norm(loop.placement.translation - before) < 1e-5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('plant', ['mass', 'payload'])
 def test_weight_learnt_at_rest_is_borne_also_by_an_arm_that_was_moving(plant):
     """What the tool sinks in the second after its motion has died away."""
@@ -187,6 +191,7 @@ def put_down(loop):
     model.body_inertia[body] *= 1e-9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('robot', ['gen3_6dof', 'gen3_7dof'])
 @pytest.mark.parametrize('mode', ['gravity', 'float', 'impedance'])
 @pytest.mark.parametrize('moving', [False, True])

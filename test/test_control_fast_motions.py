@@ -31,10 +31,9 @@ def errors_in_turn(plant, modes, **changes):
     return np.array(errors)
 
 
-@pytest.mark.parametrize('mass', [1.1, pytest.param(1.2, marks=pytest.mark.slow)])
-@pytest.mark.parametrize(
-    'observer', [{}, pytest.param(ALL_AT_ONCE, marks=pytest.mark.slow)], ids=['shipped', 'fast']
-)
+@pytest.mark.slow
+@pytest.mark.parametrize('mass', [1.1, 1.2])
+@pytest.mark.parametrize('observer', [{}, ALL_AT_ONCE], ids=['shipped', 'fast'])
 def test_what_one_motion_has_shown_of_a_heavier_arm_does_no_harm_in_the_next(mass, observer):
     """Without a rest between them; a heavier arm couples its joints, which a rotor does not."""
     modes = ('home', 'down', 'ready', 'home', 'down')
@@ -53,6 +52,7 @@ def test_rotors_that_a_motion_has_shown_are_known_in_the_next_one_whatever_its_d
     assert (errors[1:] < 0.05 * without[1:]).all(), errors / without
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ('plant', 'start', 'goal', 'duration'),
     [
@@ -94,9 +94,8 @@ def test_a_joint_that_is_behind_does_not_overspeed_where_it_would_not_without_th
     assert errors[0] < 1.05 * errors[1]
 
 
-@pytest.mark.parametrize(
-    'plant', [LOAD, pytest.param({'payload_mass': 2.0}, marks=pytest.mark.slow)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize('plant', [LOAD, {'payload_mass': 2.0}])
 def test_an_arm_that_holds_a_load_up_comes_to_rest_after_a_push(plant):
     """What was learnt of a load at rest has a potential: it drives no joint round and round."""
     loop = ClosedLoop(start=HOME, plant=Plant(**plant))
@@ -131,6 +130,7 @@ def test_the_brake_gives_a_loaded_arm_no_energy():
     assert energies[-1] < energies[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('mode', ['gravity', 'float', 'impedance'])
 @pytest.mark.parametrize('beyond', [0.0, 0.05, 0.1])
 def test_an_arm_that_starts_beyond_a_position_limit_stays_there(mode, beyond):
@@ -153,6 +153,7 @@ def test_an_arm_that_starts_beyond_a_position_limit_stays_there(mode, beyond):
     assert loop.run(1000)['position'][-1, 2] < start[2] - 0.05
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('mode', ['hold', 'impedance', 'home'])
 @pytest.mark.parametrize(
     ('wrong', 'words'),
@@ -176,7 +177,8 @@ def test_a_state_that_is_none_is_refused_and_the_next_one_is_answered(mode, wron
     assert not loop.controller.take_events()
 
 
-@pytest.mark.parametrize('rotor', [0.005, pytest.param(0.05, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize('rotor', [0.005, 0.05])
 @pytest.mark.parametrize('moves', [False, True])
 def test_an_arm_whose_rotors_are_gone_comes_to_rest(rotor, moves):
     """What was a part of the model is none any more once the watchdog has to stop the arm."""

@@ -84,6 +84,7 @@ def test_a_position_out_of_reach_is_refused():
         position_first(arm, goal, arm.rest_posture)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('mode', ['jog', 'impedance'])
 @pytest.mark.parametrize('locked', LESS)
 def test_the_tool_arrives_where_it_was_told_to_or_the_goal_is_refused(locked, mode):

@@ -109,6 +109,7 @@ def test_a_redundant_arm_is_matched_too():
     assert off_line(places, axes)[0] < 2e-8
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('mode', ['ready', 'down'])
 def test_a_motion_that_begins_in_motion_is_matched_too(mode):
     loop = ClosedLoop(start=HOME, plant=Plant(integrator='rk4'), initial_mode='hold')

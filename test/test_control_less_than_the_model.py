@@ -14,6 +14,7 @@ def errors_of(arm: TwoUrdfs) -> list[str]:
     return [event.text for event in arm.controller.take_events() if event.level == 'error']
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('mode', ['hold', 'down', 'jog', 'impedance', 'float', 'gravity'])
 def test_an_arm_that_is_less_damped_than_its_model_is_not_pushed_along(mode):
     """Anchor: beyond 1.2 times its velocity limits in each, where D v is compensated."""
@@ -30,12 +31,13 @@ def test_an_arm_that_is_less_damped_than_its_model_is_not_pushed_along(mode):
     assert arm.speed < 0.05
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     'model',
     [
         with_losses('damping="10" friction="1"'),
         with_load(1.0, 0.1),
-        pytest.param(with_load(2.0, 0.1), marks=pytest.mark.slow),
+        with_load(2.0, 0.1),
     ],
     ids=['losses', '1 kg', '2 kg'],
 )
@@ -70,9 +72,8 @@ def test_an_arm_too_heavy_for_its_motors_is_not_called_lighter_than_its_model():
         assert 'of its bandwidth' not in text or 'the motors were out of torque' in text
 
 
-@pytest.mark.parametrize(
-    ('late', 'push'), [(3, 3.0), (3, 6.0), (8, 3.0), pytest.param(5, 3.0, marks=pytest.mark.slow)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize(('late', 'push'), [(3, 3.0), (3, 6.0), (8, 3.0), (5, 3.0)])
 def test_an_arm_that_answers_late_is_held_more_softly(late, push):
     """Anchor: shaken for good; at 3 ms for a second and more before the first alarm.
 

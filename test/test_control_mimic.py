@@ -39,6 +39,7 @@ def off_coupling(loop):
     return np.abs(loop.world.data.qpos - loop.world.positions(loop.world.position)).max()
 
 
+@pytest.mark.slow
 def test_it_moves_home_and_the_coupling_holds(loop):
     names = ('swivel', 'shoulder', 'elbow', 'roll', 'bend', 'spin')
     has_gripper = loop.model.nv == 7
@@ -55,6 +56,7 @@ def test_it_moves_home_and_the_coupling_holds(loop):
     np.testing.assert_allclose(tool, loop.placement.translation, atol=1e-7)
 
 
+@pytest.mark.slow
 def test_it_is_jogged(loop):
     loop.go('home', 6.0)
     loop.go('jog', 0.2)
@@ -66,6 +68,7 @@ def test_it_is_jogged(loop):
     np.testing.assert_allclose(moved, [0.02, -0.03, 0.01], atol=1e-6)
 
 
+@pytest.mark.slow
 def test_it_floats_and_is_pushed(loop):
     loop.go('home', 6.0)
     loop.go('float', 0.5)

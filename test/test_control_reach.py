@@ -146,6 +146,7 @@ def test_from_the_singular_upright_pose_by_joints(path):
     )
 
 
+@pytest.mark.slow
 def test_a_straight_path_is_refused_for_its_own_cause():
     """A posture with the wrist on the other side, which only the joints get to."""
     loop = loop_of()

@@ -40,9 +40,8 @@ def test_home_is_tracked_to_round_off():
     np.testing.assert_allclose(loop.q, HOME, atol=1e-10)
 
 
-@pytest.mark.parametrize(
-    'axis', [0, *(pytest.param(axis, marks=pytest.mark.slow) for axis in (1, 2))]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize('axis', [0, 1, 2])
 def test_impedance_yields_by_its_stiffness_and_the_elbow_comes_to_rest(loop, axis):
     loop.go('impedance', 0.5)
     wrench = np.zeros(6)

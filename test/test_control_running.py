@@ -162,6 +162,7 @@ def test_reference_wrench_presses():
     np.testing.assert_allclose(moved, 0.0, atol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('shape', ['axes', 'matrix'])
 def test_damping_that_is_given(shape):
     """A spring of its own damping: 5 N still give 10 mm, and slowly where it is damped much."""
@@ -186,9 +187,8 @@ def test_damping_that_is_none_is_refused(damping, message):
         ControllerConfig.from_parameters(parameters, model_of())
 
 
-@pytest.mark.parametrize(
-    'axis', [0, *(pytest.param(axis, marks=pytest.mark.slow) for axis in (1, 2))]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize('axis', [0, 1, 2])
 def test_inertia_that_is_wished_for_where_the_wrench_is_measured(axis):
     """5 kg on every axis: under a step of 5 N the tool moves as such a mass would."""
     loop = ClosedLoop(start=HOME, modes__impedance__inertia=[5.0, 5.0, 5.0, 0.1, 0.1, 0.1])

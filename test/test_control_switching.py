@@ -16,7 +16,6 @@ INSTANTS = np.linspace(0.05, 1.0, 20)
 FEW = INSTANTS[[0, 9]]  # by `make test`; all of them by `make test-long`
 # Asked for is half the limit; 2 N m and 0.45 N m is what the laws keep to.
 STEP_SHARE = 0.05
-WHOLE_WAY = np.linspace(0.05, 1.95, 20)
 
 
 def switch(loop, mode: str, steps: int) -> bool:
@@ -49,6 +48,7 @@ def loop():
     return ClosedLoop(start=HOME)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(('first', 'second'), PAIRS)
 def test_switch_at_rest(loop, first, second):
     loop.restart(HOME)
@@ -71,12 +71,10 @@ def test_switch_in_motion(loop, first, second, instants):
     assert taken == len(instants)
 
 
-@pytest.mark.parametrize(
-    'instants', [WHOLE_WAY[1::4], pytest.param(WHOLE_WAY, marks=pytest.mark.slow)]
-)
+@pytest.mark.slow
 @pytest.mark.parametrize('second', MODES)
-def test_switch_on_the_way_from_the_singular_upright_pose(loop, second, instants):
-    taken = 0
+def test_switch_on_the_way_from_the_singular_upright_pose(loop, second):
+    taken, instants = 0, np.linspace(0.05, 1.95, 20)
     for instant in instants:
         loop.restart(UPRIGHT)
         loop.go('home', instant)
@@ -201,6 +199,7 @@ def test_restart_skips_what_the_schedule_had_before():
     assert loop.controller.mode == 'gravity'
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('gap', [0.6, 6.5])
 @pytest.mark.parametrize('mode', MODES)
 def test_a_mode_may_be_selected_with_the_first_state_after_a_gap(loop, mode, gap):
@@ -212,6 +211,7 @@ def test_a_mode_may_be_selected_with_the_first_state_after_a_gap(loop, mode, gap
     assert loop.log.joint_error() < 1e-6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('steps', [2, 3, 20])
 @pytest.mark.parametrize('mode', ['ready', 'down', 'hold'])
 def test_the_period_turns_out_to_be_shorter_in_motion(mode, steps):

@@ -96,9 +96,8 @@ def test_on_the_exact_plant_it_leaves_what_the_documents_say():
     assert ratio(shipped('home', Plant()), textbook('home', Plant())) < 1e-6
 
 
-@pytest.mark.parametrize(
-    'name', ['heavier', pytest.param('payload_at_10_cm', marks=pytest.mark.slow)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize('name', ['heavier', 'payload_at_10_cm'])
 @pytest.mark.parametrize('mode', ['home', 'down'])
 def test_the_shipped_controller_is_better_on_other_plants(mode, name):
     """`make demo` measures all of them."""

@@ -134,16 +134,8 @@ def repeat(loop: ClosedLoop, mode: str, log: TimeSeries, steps: int) -> None:
     world.step(torque)
 
 
-@pytest.mark.parametrize(
-    'first',
-    [
-        *OWN,
-        *(
-            pytest.param(mode, marks=() if mode in ('ready', 'float') else pytest.mark.slow)
-            for mode in SHIPPED
-        ),
-    ],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize('first', [*OWN, *SHIPPED])
 @pytest.mark.parametrize('second', OWN)
 @pytest.mark.parametrize('instants', [4, pytest.param(20, marks=pytest.mark.long)])
 def test_no_switch_between_laws_asks_for_a_spike(first, second, instants):

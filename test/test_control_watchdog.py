@@ -83,6 +83,7 @@ def test_watchdog_brakes_and_holds_the_arm_and_says_why(bound):
     np.testing.assert_allclose(loop.q, HOME, atol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('bound', ALARMS)
 def test_a_bound_of_zero_is_none(bound):
     _, mode, force, *_ = ALARMS[bound]
@@ -128,6 +129,7 @@ def test_arm_rests_or_is_on_its_path_3_s_after_a_push(mode, force, seconds):
     assert away < (0.02 if loop.touches else 1e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('mode', ['gravity', 'float', 'impedance'])
 @pytest.mark.parametrize('room', [0.05, 0.01, 0.0])
 def test_an_arm_that_rests_at_a_position_limit_rests_on(mode, room):
@@ -171,14 +173,15 @@ def test_repulsion_at_a_position_limit_takes_energy():
     assert -0.4 < log['velocity'][:, 2].min() < 0.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     'posture',
     [
         [1.3, 0.5, 2.0, -2.2, 0.1, -0.2],
         [-1.6, -0.5, -0.9, 0.9, -1.2, -0.5],
         [2.2, -0.4, -1.0, 1.7, -1.4, 1.1],
-        pytest.param([-1.7, 0.0, -1.7, 1.0, -0.8, -1.8], marks=pytest.mark.slow),
-        pytest.param([0.7, 0.4, -2.2, -0.3, 0.7, -1.6], marks=pytest.mark.slow),
+        [-1.7, 0.0, -1.7, 1.0, -0.8, -1.8],
+        [0.7, 0.4, -2.2, -0.3, 0.7, -1.6],
     ],
 )
 def test_the_drag_at_the_speed_limits_does_not_shake_a_damped_joint_that_is_late(posture):
@@ -299,7 +302,8 @@ def test_a_push_that_has_just_ended_is_not_borne_as_weight():
     assert speed_share(loop) < 1e-3
 
 
-@pytest.mark.parametrize('robot', ['gen3_6dof', pytest.param('gen3_7dof', marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize('robot', ['gen3_6dof', 'gen3_7dof'])
 def test_an_arm_that_carries_more_than_it_knows_is_braked_and_held(robot):
     """Anchor: it sank, at up to 0.9 of a velocity limit, 3 s after the watchdog's stop and on."""
     for load in [{'payload_mass': 1.0, 'payload_offset': (0.1, 0.0, 0.0)}, {'payload_mass': 2.0}]:
@@ -358,6 +362,7 @@ def test_an_arm_that_a_push_has_jammed_against_the_floor_does_not_press_on(
     assert speed_share(loop) < 0.01
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('phase', [1.46, 1.575, 1.65, 1.695])
 def test_a_joint_that_jammed_links_drive_is_braked_the_more(phase):
     """Links that a push has driven into each other push out for long: 1.5 to 1.8 s, once."""

@@ -47,6 +47,7 @@ def oracle(times, positions, velocities, accelerations):
     return BPoly.from_derivatives(t, np.stack([q, v, a], axis=1))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ('velocities', 'accelerations'),
     [(None, None), (VELOCITIES, None), (VELOCITIES, ACCELERATIONS)],
@@ -66,6 +67,7 @@ def test_the_arm_is_on_the_spline_to_round_off(at_home, velocities, acceleration
     assert np.abs(loop.v).max() < 1e-9
 
 
+@pytest.mark.slow
 def test_plans_of_moveit_are_followed_to_round_off(at_home):
     """The second one moves joint 1 at its limit, rounded up by its sixth digit."""
     loop, start = at_home, HOME
@@ -112,6 +114,7 @@ def test_the_spline_through_positions_is_scipys(ways, gaps):
                 np.testing.assert_allclose(got, wanted(time, order), rtol=1e-7, atol=1e-7)
 
 
+@pytest.mark.slow
 def test_a_new_one_replaces_the_old_without_a_jump(at_home):
     loop, rng = at_home, np.random.default_rng(3)
     limit = loop.model.effort_limit
@@ -251,6 +254,7 @@ def test_what_cannot_be_is_refused_and_nothing_moves(at_home, make, reason, word
 anything = st.one_of(st.floats(), st.sampled_from([0.0, 0.5, 1.0, 2.0]))
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(data=st.data())
 def test_no_malformed_one_gets_through(loop, data):
@@ -273,6 +277,7 @@ def test_no_malformed_one_gets_through(loop, data):
         assert (np.diff(times) > 0.0).all()
 
 
+@pytest.mark.slow
 def test_a_plan_for_as_many_points_as_there_may_be_is_followed_to_its_end(at_home):
     """1000 points without velocities, whose spline is one system of equations."""
     count = 1000

@@ -118,6 +118,7 @@ def test_the_counts_of_an_encoder_are_no_oscillation(seed):
     assert np.abs(position - q).max() < 1.5 * 2.0 * np.pi / 2**17
 
 
+@pytest.mark.slow
 def test_what_is_cancelled_has_little_of_the_estimates_noise():
     """And all of a weight that the model lacks."""
 
@@ -183,14 +184,15 @@ def on_the_eight(plant: Plant) -> tuple[float, float]:
     return ours, theirs
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ('deviations', 'share'),
     [
-        pytest.param({'joint_friction': 1.0}, 0.8, marks=pytest.mark.slow),
+        ({'joint_friction': 1.0}, 0.8),
         ({'joint_friction': 1.0, 'rotor_inertia': 0.005, 'delay_steps': 1, **NOISE}, 0.75),
-        pytest.param({'mass_scale': 1.1}, 0.2, marks=pytest.mark.slow),
-        pytest.param({'joint_friction': 1.0, 'encoder_bits': 17}, 0.9, marks=pytest.mark.slow),
-        pytest.param(NOISE, 1.0, marks=pytest.mark.slow),
+        ({'mass_scale': 1.1}, 0.2),
+        ({'joint_friction': 1.0, 'encoder_bits': 17}, 0.9),
+        (NOISE, 1.0),
     ],
     ids=['friction', 'friction, delay and noise', 'mass', 'friction and encoders', 'noise'],
 )
@@ -297,6 +299,7 @@ def there_and_back(plant: Plant, way: np.ndarray) -> tuple[float, float]:
     return ours, theirs
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('rotor', [0.005, 0.05])
 @pytest.mark.parametrize(
     'seed', [0, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(1, 20))]
@@ -318,6 +321,7 @@ def test_rotors_that_stick_are_no_worse_than_the_textbooks(seed):
     assert ours <= 0.9 * theirs
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     'seed', [1, *(pytest.param(s, marks=pytest.mark.long) for s in (0, 2, 3))]
 )
@@ -419,6 +423,7 @@ def test_an_arm_that_is_held_before_its_noise_is_known_stays_where_it_is():
     assert np.abs(log['position'] - HOME).max() < 2e-4
 
 
+@pytest.mark.slow
 def test_an_arm_that_is_held_from_the_start_on_is_where_it_was_in_the_mean():
     """Anchors: 1e-4 rad by the first sample, 5e-5 by a mean that goes along with the arm."""
     off = []
@@ -431,6 +436,7 @@ def test_an_arm_that_is_held_from_the_start_on_is_where_it_was_in_the_mean():
     assert np.abs(off).max() < 1.2e-4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('delay', [1, 2])
 def test_predictor_in_a_motion_that_begins_in_motion(delay):
     """Never worse than without."""

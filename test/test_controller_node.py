@@ -403,6 +403,7 @@ def test_errors_are_reference_minus_state(source):
     np.testing.assert_allclose(way, J @ np.full(6, -1e-4), rtol=0, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_the_estimated_wrench_is_that_which_holds_a_spring(source):
     """An arm that stays off its rest pose is held there by minus the spring's wrench."""
     source.hold(HOME)
@@ -564,6 +565,7 @@ def test_every_gain_says_unit_range_and_meaning(source):
             assert limits.from_value < limits.to_value
 
 
+@pytest.mark.slow
 def test_invalid_states_are_not_answered_and_the_loop_goes_on(source):
     source.hold(HOME)
     bad = [
@@ -602,6 +604,7 @@ def test_invalid_states_are_not_answered_and_the_loop_goes_on(source):
             source.observer.spin_for(0.02)
 
 
+@pytest.mark.slow
 def test_missing_states_are_logged_once_and_so_is_their_return(controller, source):
     start = len(controller.output)
     source.hold(HOME)
@@ -612,6 +615,7 @@ def test_missing_states_are_logged_once_and_so_is_their_return(controller, sourc
     controller.wait_for('states on /joint_states are back', 5.0, start=start)
 
 
+@pytest.mark.slow
 def test_the_diagnostics_say_that_the_arm_is_braked(controller, source):
     source.hold(HOME, 3)
     told: list[str] = []
@@ -642,6 +646,7 @@ def test_the_diagnostics_say_that_the_arm_is_braked(controller, source):
     assert 0.0 < float(aborted['upper']) < 10.0
 
 
+@pytest.mark.slow
 def test_the_status_says_that_feedback_is_softer_until_the_next_start(source):
     heard: list[DiagnosticStatus] = []
     source.observer.create_subscription(DiagnosticStatus, 'controller/status', heard.append, 10)
@@ -663,6 +668,7 @@ def test_the_status_says_that_feedback_is_softer_until_the_next_start(source):
     source.observer.spin_until(lambda: source.hold(HOME) and bandwidth() == '1')
 
 
+@pytest.mark.slow
 def test_two_sources_of_states_are_named_and_not_answered(controller, graph, source):
     other_node = graph.observer('other_node')
     other = StateSource(other_node, token=source.token + ' other')
@@ -689,6 +695,7 @@ def test_two_sources_of_states_are_named_and_not_answered(controller, graph, sou
     assert source.hold(HOME)  # answered again once the other one has stopped for a while
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ('phase', 'number'),
     [
@@ -710,6 +717,7 @@ def test_it_ends_quietly_when_asked(ros_graph, number, phase):
     assert 'Traceback' not in process.output
 
 
+@pytest.mark.slow
 def test_a_measured_wrench_counts_where_an_inertia_is_wished_for(observer, controller, source):
     """5 kg in front of the arm's own inertia: the torque changes with the wrench, for 0.1 s."""
     source.hold(HOME)

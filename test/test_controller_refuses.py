@@ -141,6 +141,7 @@ def test_wrong_arguments_are_refused(refusal_of, arguments, message):
     assert re.search(message, line), line
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('node', ['controller', 'bridge'])
 def test_as_a_process_it_ends_with_a_status_and_one_line(ros_graph, tmp_path, node):
     process = ros_graph.start(

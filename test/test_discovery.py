@@ -58,6 +58,7 @@ def announcements_of(graph, node: str, seconds: float, environment=None, most=10
         return count
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('node', ['bridge', 'controller', 'keyboard'])
 def test_a_node_announces_itself_for_seconds(ros_graph, node):
     assert announcements_of(ros_graph, node, 3.0, most=16) == 16
@@ -84,6 +85,7 @@ def places_of(process) -> set[str]:
     return {socket.inet_ntoa(bytes.fromhex(word)[::-1]) for word in packed}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('node', ['bridge', 'controller', 'keyboard'])
 @pytest.mark.parametrize('reach', ['LOCALHOST', 'SUBNET'])
 def test_a_node_shares_no_memory_and_hears_as_far_as_it_is_told(ros_graph, node, reach):
@@ -100,6 +102,7 @@ def test_a_node_shares_no_memory_and_hears_as_far_as_it_is_told(ros_graph, node,
     assert (places == {'127.0.0.1'}) is is_local, places
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ('reach', 'is_first'),
     [

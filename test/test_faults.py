@@ -70,8 +70,14 @@ def moving(graph, bridge_parameters: tuple[str, ...], *parameters: str) -> Sessi
     raise AssertionError('the motion home was never seen')
 
 
-def expect_home(session: Session) -> None:
-    """Check that the session can still be worked with."""
+def expect_home(session: Session, tries: int = 1) -> None:
+    """Check that the session can still be worked with.
+
+    Args:
+        session: Of two nodes.
+        tries: How often the arm is sent home: against the clock, a machine that holds a node up
+            for longer than the timeout ends a motion.
+    """
     while True:
         # The service of a controller that was killed is there for a while, and answers nobody.
         try:
@@ -81,6 +87,8 @@ def expect_home(session: Session) -> None:
         break
     assert answer.success
     session.wait(2.5)
+    if tries > 1 and np.abs(session.position - HOME).max() > 0.01:
+        expect_home(session, tries - 1)
     np.testing.assert_allclose(session.position, HOME, rtol=0, atol=0.01)
 
 
@@ -139,6 +147,7 @@ def test_lockstep_stands_while_the_controller_is_dead_and_goes_on_without_a_jump
     expect_home(session)
 
 
+@pytest.mark.slow
 def test_free_running_brakes_while_the_controller_is_dead(ros_graph):
     session = moving(ros_graph, FREE_RUNNING)
     session.controller.send(signal.SIGKILL)
@@ -148,9 +157,10 @@ def test_free_running_brakes_while_the_controller_is_dead(ros_graph):
     session.start_controller()
     session.controller.wait_for('new start at .*the first state.*in mode gravity')
     session.bridge.wait_for('commands are back')
-    expect_home(session)
+    expect_home(session, tries=3)
 
 
+@pytest.mark.slow
 def test_the_controller_stops_with_the_bridge_and_takes_no_old_reference_up(ros_graph):
     session = moving(ros_graph, PACED)
     commands: list[JointState] = []
@@ -174,6 +184,7 @@ def test_the_controller_stops_with_the_bridge_and_takes_no_old_reference_up(ros_
     expect_home(session)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('victim', ['bridge', 'controller'])
 @pytest.mark.parametrize('seconds', HANGS)
 def test_lockstep_loses_nothing_while_a_process_hangs(ros_graph, victim, seconds):
@@ -194,6 +205,7 @@ def test_lockstep_loses_nothing_while_a_process_hangs(ros_graph, victim, seconds
     assert session.controller.output.count('new start') == 1
 
 
+@pytest.mark.slow
 def test_the_time_for_which_the_bridge_hangs_does_not_count_as_the_controllers(ros_graph):
     # A timeout long enough for this process to be late with the controller on a busy machine.
     session = moving(ros_graph, (*PACED, 'command_timeout:=3.0'))
@@ -209,6 +221,7 @@ def test_the_time_for_which_the_bridge_hangs_does_not_count_as_the_controllers(r
     assert 'no command for 3 s' not in session.bridge.output
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('seconds', HANGS)
 def test_free_running_brakes_while_the_controller_hangs(ros_graph, seconds):
     session = moving(ros_graph, FREE_RUNNING)
@@ -226,7 +239,7 @@ def test_free_running_brakes_while_the_controller_hangs(ros_graph, seconds):
     # Weight alone: no reference that has gone on without the arm, no old command.
     assert np.abs(states.velocity).max() < 0.05
     assert np.ptp(states.effort, axis=0).max() < 1.0
-    expect_home(session)
+    expect_home(session, tries=3)
 
 
 @pytest.mark.parametrize('seconds', HANGS)
@@ -242,6 +255,7 @@ def test_free_running_does_not_hurry_after_a_bridge_that_hung(ros_graph, seconds
     expect_continuation(session, 0.01)
 
 
+@pytest.mark.slow
 def test_another_type_on_the_hot_topics_is_named_and_harms_nobody(ros_graph):
     session = moving(ros_graph, PACED)
     other_node = ros_graph.observer('other_node')
@@ -278,6 +292,7 @@ def test_bytes_that_are_no_message_harm_nobody(ros_graph):
     expect_continuation(session)
 
 
+@pytest.mark.slow
 def test_broken_bytes_on_both_hot_topics_are_counted_and_move_nothing(ros_graph):
     session = moving(ros_graph, PACED)
     found: dict[str, str] = {}
@@ -389,6 +404,7 @@ print('threads:', max(counts))
 """
 
 
+@pytest.mark.slow
 def test_a_node_has_no_thread_of_blas_that_a_fork_could_end(ros_graph):
     """lttng-ust forks, over and over without shared memory: 1 start in 100 never ended."""
     process = ros_graph.run([sys.executable, '-c', ONE_THREAD])
@@ -396,11 +412,13 @@ def test_a_node_has_no_thread_of_blas_that_a_fork_could_end(ros_graph):
     assert process.wait() == 0
 
 
+@pytest.mark.slow
 def test_without_shared_memory_everything_works(ros_graph):
     command = in_own_mounts('mount -t tmpfs -o ro tmpfs /dev/shm', composed())
     expect_run(ros_graph, command, {})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ('disk', 'is_compiled'),
     [
@@ -451,6 +469,7 @@ def ports_taken(graph, processes: range):
             holder.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ('reach', 'count'), [('LOCALHOST', 32), pytest.param('SUBNET', 100, marks=pytest.mark.long)]
 )
@@ -468,15 +487,17 @@ def test_without_a_free_port_it_says_so_and_ends(ros_graph, reach, count):
     expect_run(ros_graph, composed(), environment)
 
 
+@pytest.mark.slow
 def test_ports_that_others_hold_are_left_out(ros_graph):
     with ports_taken(ros_graph, range(5)), ports_taken(ros_graph, range(9, 32)):
         session = Session(ros_graph)  # bridge, controller and who watches them
         session.wait(0.01)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     'node',
-    ['bridge', *(pytest.param(n, marks=pytest.mark.slow) for n in ('controller', 'keyboard'))],
+    ['bridge', *(n for n in ('controller', 'keyboard'))],
 )
 def test_without_a_socket_it_says_so_and_ends(ros_graph, node):
     command = [sys.executable, '-m', 'icir_control.nodes', node]
@@ -498,6 +519,7 @@ def has_loaded(process: Process, library: str) -> bool:
     return library in Path(f'/proc/{process.pid}/maps').read_text()
 
 
+@pytest.mark.slow
 def test_many_requests_to_end_are_one(ros_graph):
     process = ros_graph.start(
         'composed', '--ros-args', '-p', 'mujoco_bridge:viewer:=none', fresh=True
@@ -510,6 +532,7 @@ def test_many_requests_to_end_are_one(ros_graph):
     assert 'Traceback' not in process.output
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ('node', 'phase'),
     [

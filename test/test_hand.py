@@ -196,6 +196,7 @@ def test_a_snap_over_topics_is_the_same_to_the_last_bit(ros_graph, tmp_path):
     assert speed > 3.0
 
 
+@pytest.mark.slow
 def test_modes_by_key(ros_graph):
     session = Session(ros_graph, bridge_parameters=('real_time_factor:=1.0',), robot='hand')
     keyboard = session.start_keyboard()

@@ -46,6 +46,7 @@ def test_home_is_the_middle_of_the_limits_where_nothing_is_there(tmp_path):
     assert np.abs(ready - home).max() > 0.3
 
 
+@pytest.mark.slow
 def test_something_in_the_way_to_home_makes_it_another_posture(tmp_path):
     """The ball is halfway between the start and the middle of the limits, not at either."""
     start = np.array([0.0, 0.61])

@@ -93,6 +93,7 @@ def test_a_session_of_keys(ros_graph, keyboard):
     assert is_echoing(keyboard)
 
 
+@pytest.mark.slow
 def test_keys_of_one_burst_act_in_the_order_typed(ros_graph, keyboard):
     ros_graph.start('controller')
     keyboard.wait_for(TABLE)
@@ -133,6 +134,7 @@ def test_a_controller_that_is_killed_and_comes_back_is_asked_anew(ros_graph, key
     keyboard.wait_for('home refused', start=start)
 
 
+@pytest.mark.slow
 def test_a_mode_takes_the_key_of_a_jog_step(ros_graph, keyboard):
     ros_graph.start(
         'controller',
@@ -155,6 +157,7 @@ def test_a_mode_takes_the_key_of_a_jog_step(ros_graph, keyboard):
     keyboard.wait_for('(?m)^aside$', start=start)
 
 
+@pytest.mark.slow
 def test_it_finds_the_controller_of_its_namespace(ros_graph):
     keyboard = ros_graph.start('keyboard', '--ros-args', '-r', '__ns:=/left', terminal=True)
     ros_graph.start('controller', '--ros-args', '-r', '__ns:=/left')
@@ -191,6 +194,7 @@ def test_a_closed_terminal_ends_it(keyboard):
     assert keyboard.wait(3.0) == 0
 
 
+@pytest.mark.slow
 def test_suspended_it_lends_the_terminal_and_takes_it_back(ros_graph):
     shell = ros_graph.run(['bash', '--norc', '-i'], terminal=True)
     shell.type(f'PS1="prompt> "\n{shlex.join(COMMAND)}\n')
@@ -212,6 +216,7 @@ def test_suspended_it_lends_the_terminal_and_takes_it_back(ros_graph):
     shell.wait_for('status 0')
 
 
+@pytest.mark.slow
 def test_without_a_terminal_it_says_so(ros_graph):
     process = ros_graph.start('keyboard', fresh=True)
     assert process.wait(10.0) == 2

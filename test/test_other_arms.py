@@ -187,6 +187,7 @@ def test_any_serial_arm_runs_by_its_urdf_alone(ros_graph, urdf, options, base):
 ANY_ARM_MODES = ['gravity', 'home', 'ready', 'down', 'float', 'impedance', 'jog', 'hold']
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ('urdf', 'modes'),
     [

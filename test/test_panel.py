@@ -87,6 +87,7 @@ def parameter(session, node, name):
     return value.double_value or list(value.double_array_value)
 
 
+@pytest.mark.slow
 def test_a_button_runs_a_mode_and_a_refusal_says_why(session, page):
     page.press('down')
     page.wait_for('mode down refused')

@@ -80,6 +80,7 @@ class Remote:
         asyncio.run(ask())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ('value', 'kind', 'good', 'bad'),
     [

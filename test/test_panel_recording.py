@@ -59,6 +59,7 @@ def recorder_of(file: str) -> int:
     return int(found)
 
 
+@pytest.mark.slow
 def test_the_namespace_of_the_panel_is_recorded(recording):
     recording.wait_for('starting the recorder')
     file = recording.wait_for(r'recording (/\S+\.mcap), \d').group(1)

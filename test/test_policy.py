@@ -79,6 +79,7 @@ def used(ros_graph):
     return found()
 
 
+@pytest.mark.slow
 def test_the_policy_allows_what_the_nodes_use_and_no_more(used):
     absent = {name for package in OPTIONAL if not find_spec(package) for name in OPTIONAL[package]}
     for node in NODES:

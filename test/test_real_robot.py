@@ -107,6 +107,7 @@ def test_it_runs_every_mode_and_a_trajectory_on_a_robot_with_delay_noise_and_los
     assert 'braked' not in robot.controller.output
 
 
+@pytest.mark.slow
 def test_a_robot_that_was_away_is_taken_over_without_a_jump(robot):
     robot.run(0.6)
     robot.process.stop(signal.SIGKILL)
@@ -136,6 +137,7 @@ def test_states_that_jitter_are_counted_and_lost_ones_too():
         assert clock.advance(stamp_ns) is None, 'the same period once more'
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ('parameter', 'words'),
     [

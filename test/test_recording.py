@@ -67,6 +67,7 @@ def has_found_all(path: Path) -> bool:
     return wanted <= messages.keys() and {'/mujoco_bridge', '/controller'} <= told
 
 
+@pytest.mark.slow
 def test_each_state_is_in_the_file_as_it_was(recorded):
     path, recorder, session = recorded
     states = session.states_until(2.0)
@@ -128,6 +129,7 @@ def test_states_of_another_bridge_are_recorded_from_their_topic(ros_graph, tmp_p
     assert rows == [(m.name, list(m.position), m.header.stamp.nanosec) for m in sent[-100:]]
 
 
+@pytest.mark.slow
 def test_a_namespace_that_cannot_be_is_refused(ros_graph, tmp_path):
     command = [*ICIR_CONTROL, 'record', str(tmp_path / 'run.mcap'), '--namespace', 'two words']
     recorder = ros_graph.run(command)

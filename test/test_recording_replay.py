@@ -268,6 +268,7 @@ def test_a_recording_is_published_at_its_pace(ros_graph, tmp_path):
     assert '<robot name="gen3_6dof"' in models[0]
 
 
+@pytest.mark.slow
 def test_it_does_not_speak_where_a_simulation_runs(ros_graph, tmp_path):
     path = tmp_path / 'run.mcap'
     write_run(path, (('gravity', 5),))

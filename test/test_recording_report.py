@@ -133,6 +133,7 @@ def test_two_recordings_stand_side_by_side(recorded, monkeypatch, tmp_path):
     assert f'identical to the last bit in all {len(rows)} common states' in output.read_text()
 
 
+@pytest.mark.slow
 def test_without_a_common_time_nothing_is_said_to_be_the_same(recorded):
     folder, rows = recorded
     one, other = Recording(folder / 'run.mcap'), Recording(folder / 'run.mcap')
@@ -143,6 +144,7 @@ def test_without_a_common_time_nothing_is_said_to_be_the_same(recorded):
     assert compared(one, other) == expected
 
 
+@pytest.mark.slow
 def test_a_reset_begins_another_run(monkeypatch, tmp_path):
     """Its first state has the stamp of the last one before it, and another token."""
     file, output = tmp_path / 'run.mcap', tmp_path / 'run.html'

@@ -136,6 +136,7 @@ def test_the_wait_for_the_recorder_ends_with_the_simulation(start, way, status, 
     assert all(map(is_gone, pids.values()))
 
 
+@pytest.mark.slow
 def test_a_recorded_simulation_that_cannot_run_ends_with_the_reason(ros_graph, tmp_path):
     command = (*ICIR_CONTROL, 'sim', '--viewer', 'none', '--real-time-factor', '-1')
     sim = ros_graph.run([*command, '--record', str(tmp_path / FILE)])

@@ -33,6 +33,7 @@ def robot():
     return Robot.simulate(start=HOME)
 
 
+@pytest.mark.slow
 def test_what_is_not_as_it_was_asked_for_is_logged(tmp_path, caplog):
     urdf = tmp_path / 'weak.urdf'
     text = (share_directory() / 'urdf/gen3_6dof.urdf').read_text()
@@ -45,6 +46,7 @@ def test_what_is_not_as_it_was_asked_for_is_logged(tmp_path, caplog):
     assert any('cannot hold the weight' in record.message for record in caplog.records)
 
 
+@pytest.mark.slow
 def test_the_package_and_a_simulation_need_no_ros():
     text = """
 import sys
@@ -353,6 +355,7 @@ def test_a_long_motion_shows_a_bar_where_it_is_seen_or_asked_for(robot, capfd, m
     assert told.out == ''
 
 
+@pytest.mark.slow
 def test_a_notebook_shows_the_arm_its_parameters_and_its_log(robot):
     robot.run(0.01)
     shown = robot._repr_html_()

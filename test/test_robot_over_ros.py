@@ -201,6 +201,7 @@ def test_the_same_verbs_over_topics(ros_graph, tmp_path):
     assert (tmp_path / 'x.mcap').stat().st_size > 10_000
 
 
+@pytest.mark.slow
 def test_nobody_to_connect_to_is_said(ros_graph):
     script = run_script(ros_graph, 'from icir_control import Robot; Robot.connect(timeout=0.5)')
     script.wait_for('ConfigurationError: there is no controller/list_parameters within 0.5 s')

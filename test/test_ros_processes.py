@@ -42,6 +42,7 @@ with RosGraph(Path('logs')) as graph:
 """
 
 
+@pytest.mark.slow
 def test_a_process_is_heard_in_its_graph_and_nowhere_else(ros_graph, tmp_path):
     talker = ros_graph.run([sys.executable, '-c', TALKER])
     talker.wait_for('talking')
@@ -84,6 +85,7 @@ def test_what_is_never_said_fails_with_all_that_was_said(ros_graph):
         speaker.wait_for('something else')
 
 
+@pytest.mark.slow
 def test_nodes_end_with_the_tests_that_are_killed(ros_graph, tmp_path):
     code = f'import os, sys\nsys.path.insert(0, {SUPPORT!r})\n'
     tests = ros_graph.run([sys.executable, '-c', f'{code}os.chdir({str(tmp_path)!r}){KILLED}'])

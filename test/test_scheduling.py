@@ -25,6 +25,7 @@ def _attributes(thread: int) -> tuple[int, int, int] | None:
     return policy, nice, time_slice
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(
     platform.machine() not in _GET_ATTRIBUTES,
     reason='slices are asked for on x86-64 and ARM64 alone',

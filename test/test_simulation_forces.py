@@ -71,6 +71,7 @@ def test_a_push_turns_with_its_link():
     np.testing.assert_allclose(turned, [0, -1, 0], atol=1e-12)
 
 
+@pytest.mark.slow
 def test_pushes_add_up_are_replaced_and_end():
     def acceleration(*pushes):
         world = gen3()
@@ -127,6 +128,7 @@ def test_a_push_on_the_base_moves_nothing():
     np.testing.assert_array_equal(world.data.qacc, quiet.data.qacc)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('link', ['', 'elbow', 'joint_1', 'payload', 'floor'])
 def test_an_unknown_link_is_named_with_the_known_ones(link):
     world = gen3(plant=Plant(payload_mass=1.0))

@@ -475,6 +475,7 @@ def check_there_and_back(model):
     return parts
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('seed', range(len(SIZES)))
 def test_random_trees_go_there_and_back(seed):
     check_there_and_back(random_tree(seed))

@@ -289,6 +289,7 @@ def test_formats_that_mujoco_does_not_read_are_converted_once(tmp_path, monkeypa
             np.testing.assert_allclose(world.model.geom_rgba[geom], [0.8, 0.2, 0, 1], atol=1e-3)
 
 
+@pytest.mark.slow
 def test_meshes_are_read_without_what_make_sim_leaves_out(tmp_path):
     makefile = Path(__file__).parents[1] / 'Makefile'
     (unused,) = re.findall(r'^UNUSED := (.*)$', makefile.read_text(), re.MULTILINE)

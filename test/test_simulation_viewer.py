@@ -222,6 +222,7 @@ def test_an_unknown_kind_is_refused(kind):
         open_viewer(gen3(), kind)
 
 
+@pytest.mark.slow
 def test_a_display_that_does_not_answer_is_a_reason():
     with Session(':4093', 'auto') as session:
         assert 'display' in session.reason

@@ -31,6 +31,7 @@ from icir_control.errors import ConfigurationError
 PROGRAM = (sys.executable, '-P', '-c', 'from icir_control.app.main import main; main()')
 
 
+@pytest.mark.slow
 def test_samples_are_as_asked_and_the_same_each_time(tmp_path):
     study = study_of(tmp_path)
     samples = study.samples()
@@ -95,6 +96,7 @@ def test_what_is_no_study_is_refused(tmp_path, old, new, words):
         study_of(tmp_path, TEXT.replace(old, new))
 
 
+@pytest.mark.slow
 def test_a_run_is_a_row_and_the_same_each_time(tmp_path):
     study = study_of(tmp_path)
     sample = study.samples()[2]
@@ -115,6 +117,7 @@ def last_position(log):
     return log.tool_position[-1, 2]
 
 
+@pytest.mark.slow
 def test_start_targets_and_metrics_of_ones_own(tmp_path):
     text = """
     run:
@@ -142,6 +145,7 @@ def test_start_targets_and_metrics_of_ones_own(tmp_path):
     assert shown['height [-]'] == [f'{row["height"]:.3g}'] * 5
 
 
+@pytest.mark.slow
 def test_integers_are_drawn_evenly(tmp_path):
     text = TEXT.replace('plant.payload_mass: {uniform: [0.0, 2.0]}', 'VARIED')
     text = text.replace('number: 5', 'number: 512')
@@ -171,6 +175,7 @@ def arrived(rows):
     return [row['run'] for row in rows if row['outcome'] == 'arrived']
 
 
+@pytest.mark.slow
 def test_a_task_of_several_runs_gives_the_row_of_each(tmp_path):
     distributed = pytest.importorskip('distributed', reason='the extra `study` is not installed')
     study = study_of(tmp_path, TEXT.replace('number: 5', 'number: 256'))

@@ -52,6 +52,7 @@ def test_a_metric_is_found_beside_the_study(tmp_path, own_metrics):
     assert float(worker.stdout) == run_one(study, 0, {})['last']
 
 
+@pytest.mark.slow
 def test_a_metric_that_fails_is_said_before_all_runs_and_later_in_its_row(tmp_path, own_metrics):
     text = f'run: [{{wait: 0.01}}]\nvary: {{}}\nmetrics: {{far: "{own_metrics}:far"}}'
     good, bad = study_of(tmp_path, text), study_of(tmp_path, text.replace('0.01', '0.02'))

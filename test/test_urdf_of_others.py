@@ -217,6 +217,7 @@ def arm_file(folder, *, effort=50.0):
     return path
 
 
+@pytest.mark.slow
 def test_an_effort_that_bears_the_arm_nowhere_is_named(tmp_path, caplog):
     for effort, words in ((50.0, ''), (0.05, 'limit of to_arm_0, 0.05 N m.*arm.urdf')):
         given = {'model': str(arm_file(tmp_path, effort=effort))}
