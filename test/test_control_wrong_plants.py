@@ -72,6 +72,14 @@ def test_both_motions_are_no_worse_than_the_textbooks(name):
     assert_no_worse('down', Plant(**DEVIATIONS[name]), DOWN_BOUNDS.get(name, 1.0))
 
 
+def test_a_rotor_that_becomes_known_throws_no_joint_beyond_its_speed_limit():
+    """Anchor: 1.30 of its limit, and the textbook 1.01, where M had the rotor and M^-1 had not."""
+    plant = Plant(mass_scale=1.1, joint_friction=1.0, rotor_inertia=0.05, integrator='rk4')
+    ours, theirs = shipped('home', plant), textbook('home', plant)
+    assert ours.speed_share < 1.1
+    assert ours.error < 0.85 * theirs.error
+
+
 @pytest.mark.long
 @pytest.mark.parametrize('plant', [*combinations(51)], ids=str)
 def test_both_motions_are_no_worse_on_plants_with_several_deviations(plant):

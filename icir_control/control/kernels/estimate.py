@@ -183,11 +183,12 @@ def observe(memory: Struct, tick: Struct) -> None:
         if memory.contact != FREE or memory.time_saturated > WINDUP_TIME:
             doubt_friction(memory, i)
     if memory.tracks and gain > 0.0:
-        if memory.ticks % INERTIA_TICKS == 0:
+        if memory.ticks % INERTIA_TICKS == 0 or memory.adopts:
             _look_at_signs(memory)
         _cancel(memory, h)
     else:
         memory.couples = 0
+    memory.adopts = 0
     for i in range(n):
         if observes:
             if _back_off(memory, i, h, shares[i] * counts[i] / h, mean_share):
@@ -426,7 +427,7 @@ def forget_doubtful(memory: Struct) -> None:
 
 def forget_motion(memory: Struct, tick: Struct) -> None:
     """Forget all that the motion of an arm has shown: noise, friction, inertia and contacts."""
-    memory.observing = memory.ticks = memory.presses = memory.couples = 0
+    memory.observing = memory.ticks = memory.presses = memory.couples = memory.adopts = 0
     memory.shown_inertia[:] = 0.0
     memory.disturbance_mean[:] = memory.disturbance_side[:] = memory.side_time[:] = 0.0
     memory.resistance[:] = memory.friction_doubt[:] = 0.0

@@ -47,6 +47,10 @@ ADOPTION_TIME = 0.02
 ADOPTION_SHARE = 0.005
 """Of the effort limit by which the torque that the estimate takes over grows in a period."""
 
+NOTED_SHARE = 0.01
+"""Of the inertia that a joint shows, from which on M^-1 is found again at once: an old one beside
+the new M would cancel a multiple of the estimate."""
+
 LOST_SHARE = 0.5
 """Of it that must be gone before it is no part of the model any more."""
 
@@ -157,6 +161,8 @@ def adopt_inertia(memory: Struct, a: float, h: float, i: int) -> None:
     step = min(step, most)
     if abs(extra) > SURE_SHARE * adopted[i]:
         memory.friction_time[i] = 1.0  # what r gives back is no friction
+    if abs(step) > NOTED_SHARE * memory.shown_inertia[i]:
+        memory.adopts = 1
     adopted[i] += step
     memory.extra_inertia[i] -= step
     memory.measured_M[i, i] += step

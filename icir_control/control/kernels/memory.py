@@ -120,8 +120,9 @@ MEMORY_LAYOUT = Layout(
         'agreeing_samples': (n,),
         'inertia_direction': (n, n),
         'other_samples': (n,),
-        # Of it, what is a part of the model by now.
+        # Of it, what is a part of the model by now, and whether that has just changed.
         'adopted_inertia': (n,),
+        'adopts': (),
         'inertia_residual': (n,),
         'unexplained': (n,),
         'acceleration_before': (n,),

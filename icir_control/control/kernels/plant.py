@@ -193,7 +193,7 @@ def remember(memory: Struct, M: np.ndarray, nle: np.ndarray, tick: Struct) -> No
     copy(nle, memory.measured_nle)
     copy(q, q_before)
     copy(v, v_before)
-    if memory.ticks % INERTIA_TICKS == 0:
+    if memory.ticks % INERTIA_TICKS == 0 or memory.adopts:
         invert(M, memory.inverse_inertia)
         for i in range(v.shape[0]):
             memory.shown_inertia[i] = 1.0 / memory.inverse_inertia[i, i]
