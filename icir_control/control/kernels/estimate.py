@@ -444,3 +444,4 @@ def forget_motion(memory: Struct, tick: Struct) -> None:
     memory.bias_change[:] = memory.is_wrong[:] = 0.0
     memory.quiet_gain[:] = memory.stable_gain[:] = np.inf
     memory.filtered_velocity[:], memory.filtered_position[:] = tick.v, tick.q
+    memory.mean_velocity[:] = tick.v

@@ -34,6 +34,10 @@ MOVING_SPEED = 1.05
 FAST_SHARE, FASTEST_SHARE = 1.0, 1.15
 """Of the velocity limits, between which a law that tracks speeds a joint up less and less."""
 
+SPEED_TIME = 0.005
+"""[s] Over which that speed is a mean: a joint that shakes beside its path, as its torque is late,
+would be shaken the more."""
+
 SPEED_RATE = 2000.0
 """[1/s] At which its motion dies away for each such share that it is faster."""
 
@@ -155,10 +159,12 @@ def keep_near_speed_limits(memory: Struct, tick: Struct) -> None:
         memory.acceleration,
         tick.acceleration_reference,
     )
+    mean, share = memory.mean_velocity, min(tick.period / SPEED_TIME, 1.0)
     for i in range(v.shape[0]):
-        speed = abs(v[i]) / limit[i]
+        mean[i] += share * (v[i] - mean[i])
+        speed = abs(mean[i]) / limit[i]
         more = ddq[i] - a[i] if tick.has_joint_reference else ddq[i]
-        if speed > FAST_SHARE and more * v[i] > 0.0:
+        if speed > FAST_SHARE and more * mean[i] > 0.0:
             kept = max((FASTEST_SHARE - speed) / (FASTEST_SHARE - FAST_SHARE), 0.0)
             ddq[i] -= (1.0 - kept) * more
 

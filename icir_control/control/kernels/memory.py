@@ -200,6 +200,7 @@ MEMORY_LAYOUT = Layout(
         'velocity_change': (n,),
         'second_difference': (n,),
         'filtered_velocity': (n,),
+        'mean_velocity': (n,),
         'filtered_position': (n,),
         'torque_applied': (n,),
         'delayed_torque': (LONGEST_DELAY, n),
