@@ -149,9 +149,9 @@ def keep_off_speed_limits(memory: Struct, tick: Struct) -> None:
 def keep_near_speed_limits(memory: Struct, tick: Struct) -> None:
     """For laws that track, remove acceleration that would speed up a joint near its limit.
 
-    A joint that is behind its path, as one that has stuck, would catch up at any speed. Beyond
-    `FAST_SHARE` of its limit it gets less than its law wants, and beyond `FASTEST_SHARE` no more
-    than the reference's own acceleration.
+    A joint that is behind its path, as one that has stuck, would catch up at any speed. Where the
+    mean of its speed is beyond `FAST_SHARE` of its limit it gets less than its law wants, and
+    beyond `FASTEST_SHARE` no more than the reference's own acceleration.
     """
     v, limit, ddq, a = (
         tick.v,
