@@ -95,4 +95,4 @@ def test_an_arm_that_answers_late_is_held_more_softly(late, push):
             arm.world.clear_push('end_effector_link')
     assert max(fastest[:1000]) > 1.2
     assert max(fastest[2000:]) < 0.1
-    assert any('of its bandwidth' in text for text in errors_of(arm))
+    assert any('of its bandwidth' in event.text for event in arm.controller.take_events())

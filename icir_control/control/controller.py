@@ -8,11 +8,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from icir_control.compiled import reporting
 from icir_control.control.config import ControllerConfig, Mode
-from icir_control.control.engine import Engine
+from icir_control.control.engine import MUCH_SOFTER, SOFTER, Engine
 from icir_control.control.kernels.contact import FREE
 from icir_control.control.kernels.estimate import forget_doubtful
-from icir_control.control.kernels.limits import HELD_SPEED
-from icir_control.control.kernels.memory import SHAKES, TOO_FAST, TOO_LONG
+from icir_control.control.kernels.memory import TOO_FAST, TOO_LONG
 from icir_control.control.law import Plan
 from icir_control.control.laws.joint import Hold
 from icir_control.control.switching import Event, Switching
@@ -41,6 +40,8 @@ BRAKING_TIME = 1.0
 
 HELD_TIME = 2.0
 """[s] After a stop, in which another one tells that feedback itself moves the arm."""
+
+_NOT_THE_MODEL = 'the arm may be lighter, less damped or later than its model'
 
 
 class Controller(Switching):
@@ -187,6 +188,8 @@ class Controller(Switching):
             engine.tick()
         if engine.alarmed:
             self._brake(time)
+        elif engine.shaken:
+            self._soften()
         elif engine.contact_changed:
             self._report_contact()
         return self.torque
@@ -218,6 +221,22 @@ class Controller(Switching):
         level = 'warning' if touch else 'info'
         self._events.append(Event(level, f'{self.mode or "held"}: {words}', self.mode))
 
+    def _soften(self) -> None:
+        """Give feedback less bandwidth, since it shakes the arm, and go on."""
+        engine, before = self._engine, self.bandwidth
+        engine.shaken = False
+        engine.reduce_bandwidth(SOFTER)
+        if self.bandwidth == before:
+            return
+        engine.take_parameters(self._mode.law)
+        joint = engine.arm.model.joint_names[int(abs(engine.memory.shaking_side)) - 1]
+        words = f'{self.mode or "held"}: joint {joint} shakes; {self._softer}: {_NOT_THE_MODEL}'
+        self._events.append(Event('warning', words, self.mode))
+
+    @property
+    def _softer(self) -> str:
+        return f'feedback has {self.bandwidth:.0%} of its bandwidth until the next start'
+
     def _brake(self, time: float) -> None:
         """Say once why the arm is braked; hold it as soon as it is slow.
 
@@ -230,12 +249,12 @@ class Controller(Switching):
             words = str(error)
             shakes = not engine.is_slower_than(SLOW_SHARE)  # or it presses against something
             if shakes and time < self._held_from + HELD_TIME:
-                engine.reduce_bandwidth()
-                cause = 'the arm may be lighter, less damped or later than its model'
+                engine.forget_motion()
+                engine.reduce_bandwidth(MUCH_SOFTER)
+                cause = _NOT_THE_MODEL
                 if engine.memory.time_saturated > OUT_OF_TORQUE:
                     cause = 'the motors were out of torque'
-                share = f'{self.bandwidth:.0%} of its bandwidth until the next start'
-                words += f'; feedback has {share}: {cause}'
+                words += f'; {self._softer}: {cause}'
             self._events.append(Event('error', words, self.mode, error))
             self._mode, self._braking = self._stopped, True
             self._braking_until = time + BRAKING_TIME
@@ -287,12 +306,6 @@ def _alarm_of(engine: Engine, mode: str) -> BrakedError:
         time = float(memory.saturation_time)
         why = f'the torque was beyond its limits for more than {time:g} s'
         return BrakedError(mode, why, reason='saturation', upper=time)
-    if memory.alarm == SHAKES:
-        i = int(abs(memory.shaking_side)) - 1
-        bound = HELD_SPEED * model.velocity_limit[i]
-        why = f'joint {model.joint_names[i]} shook at more than {HELD_SPEED:g} times its limit'
-        joint, speed = model.joint_names[i], float(abs(engine.v[i]))
-        return BrakedError(mode, why, reason='speed', joint=joint, value=speed, upper=bound)
     if memory.alarm == TOO_FAST:
         reason, values = 'speed', np.abs(engine.v)
         bounds = memory.largest_speed * model.velocity_limit

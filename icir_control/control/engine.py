@@ -25,6 +25,7 @@ from icir_control.control.kernels.memory import (
     POSE_PATH,
     PREPARE,
     SENSE,
+    SHAKEN,
     STEP,
     TICK,
     WATCHES,
@@ -43,8 +44,8 @@ from icir_control.trajectory import JointTrajectory
 CONFIRMING_STEPS = 3
 """Without a gap or a shorter one, after which a step of time is sure to be the period."""
 
-SOFTER = 0.25
-"""Share of its bandwidth that feedback keeps where the arm cannot be held."""
+SOFTER, MUCH_SOFTER = 0.7, 0.25
+"""Share of its bandwidth that feedback keeps where it shakes the arm, or cannot hold it."""
 
 SOFTEST = 1.0 / 16.0
 """The least: 12 rad/s as shipped, with 30 times the inertia in the model that the arm has."""
@@ -69,6 +70,7 @@ class Engine:
         has_new_period: Whether the control period has become known, or another one; who has read
             it sets it back.
         contact_changed: Whether a contact has begun or ended; who has read it sets it back.
+        shaken: The same, whether feedback shakes the arm.
     """
 
     def __init__(self, config: ControllerConfig) -> None:
@@ -89,7 +91,7 @@ class Engine:
         self._segments: deque[JointTrajectory] = deque()
         self._clearance: Clearance | None = None
         self._repulsion: Repulsion | None = None
-        self.alarmed = self.has_new_period = self.contact_changed = False
+        self.alarmed = self.has_new_period = self.contact_changed = self.shaken = False
 
     # --- Before and during a tick ---------------------------------------------------------
 
@@ -210,6 +212,7 @@ class Engine:
             outcome = run(ACTUATE)
         if outcome != DONE:
             self.alarmed = outcome == ALARMED
+            self.shaken = outcome == SHAKEN
             self.contact_changed = outcome == CONTACT_CHANGED
         self._answered = True
 
@@ -244,15 +247,21 @@ class Engine:
         self.memory.shaking_side, self.memory.turning_time = 0.0, np.inf
         self.memory.brake_rate[:] = 0.0
 
-    def reduce_bandwidth(self) -> None:
+    def reduce_bandwidth(self, share: float) -> None:
         """Give feedback less bandwidth from the next law on, until the next start.
 
-        What was learnt while the arm shook is forgotten, but for its weight at rest; what the
-        joints of the model lose, which those of the arm may not, is left out.
+        Args:
+            share: Of its bandwidth, that it keeps.
+        """
+        self.memory.bandwidth = max(share * self.memory.bandwidth, SOFTEST)
+
+    def forget_motion(self) -> None:
+        """Forget what was learnt while the arm shook, but for its weight at rest.
+
+        What the joints of the model lose, which those of the arm may not, is left out.
         """
         forget_motion(self.memory, self.tick_record)
         self.workspace.set_losses(*np.zeros((2, self.v.size)))
-        self.memory.bandwidth = max(SOFTER * self.memory.bandwidth, SOFTEST)
 
     def _go_on(self) -> None:
         """Take the next polynomial of the path once the reference's next position is on it.

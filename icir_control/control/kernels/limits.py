@@ -7,7 +7,6 @@ from icir_control.control.kernels.memory import (
     BRAKE,
     CALM,
     NO_PATH,
-    SHAKES,
     TOO_FAR,
     TOO_FAST,
     TOO_LONG,
@@ -59,12 +58,14 @@ CALM_TIME = 2.0
 DRAG_TIME = 0.003
 """[s] In which the drag goes 63 % of its way, so that the torque does not jump."""
 
-HELD_SPEED = 0.25
-"""Times its velocity limit, beyond which a joint shakes if it comes back within `SHAKING_TIME`, of
-an arm that the watchdog has stopped and holds: what feedback shakes grows slowly at times."""
+SHAKING_SPEED = 0.1
+"""Times its velocity limit, beyond which a joint shakes if it comes back within `SHAKING_TIME`."""
 
-LONG_SHAKING = 0.6
-"""[s] Which is no more what a stop, or a load beyond the motors, has left: that dies away."""
+SHAKING_NOISE, SHAKING_COUNTS = 4.0, 2.0
+"""Standard deviations, and counts of an encoder in a period, that are no shaking."""
+
+SHAKING_TURNS = 8
+"""In a row, which are no more what a push has left: that dies away. Feedback shakes the arm."""
 
 BRAKE_RATE = 30.0
 """[1/s] At which a braked joint loses speed while its torque is within the limits."""
@@ -176,34 +177,47 @@ def _repulsion(depth: float, inward: float, margin: float) -> float:
 
 
 @part
-def _shakes(memory: Struct, v: np.ndarray, h: float) -> bool:
-    """Return whether an arm that was stopped is shaken by the feedback that holds it.
+def _shakes(memory: Struct, tick: Struct) -> bool:
+    """Return whether an arm that is held to its reference is shaken by what holds it.
 
-    Joint i, of which `shaking_side` is i + 1 with the sign of its speed, is looked at as long as
-    it turns back within `SHAKING_TIME`.
+    Joint i, of which `shaking_side` is i + 1 with the sign of its speed beside the reference's, is
+    looked at as long as it turns back within `SHAKING_TIME`.
 
     Args:
         memory: Of the controller.
-        v: (n,) [rad/s or m/s].
-        h: The period [s].
+        tick: Its velocities, measured and of the reference.
     """
-    limit = memory.velocity_limit
-    memory.shaking_time += h
-    memory.turning_time += h
-    if memory.turning_time > SHAKING_TIME:
-        memory.turning_time = memory.shaking_time = memory.shaking_side = 0.0
-        most = HELD_SPEED
-        for i in range(v.shape[0]):
-            if abs(v[i]) > most * limit[i]:
-                most = abs(v[i]) / limit[i]
-                memory.shaking_side = np.copysign(i + 1.0, v[i])
+    memory.turning_time += tick.period
+    if memory.turning_time > SHAKING_TIME or memory.shaking_side == 0.0:
+        memory.turning_time = memory.shaking_turns = memory.shaking_side = 0.0
+        most = 1.0
+        for i in range(tick.v.shape[0]):
+            share = _shaking_share(memory, tick, i)
+            if abs(share) > most:
+                most = abs(share)
+                memory.shaking_side = np.copysign(i + 1.0, share)
     side = memory.shaking_side
     if side == 0.0:
         return False
-    i = int(abs(side)) - 1
-    if v[i] * side < 0.0 and abs(v[i]) > HELD_SPEED * limit[i]:
+    if _shaking_share(memory, tick, int(abs(side)) - 1) * side < -abs(side):
         memory.shaking_side, memory.turning_time = -side, 0.0
-    return bool(memory.shaking_time > LONG_SHAKING)
+        memory.shaking_turns += 1.0
+    if memory.shaking_turns < SHAKING_TURNS:
+        return False
+    memory.shaking_turns = 0.0
+    return True
+
+
+@part
+def _shaking_share(memory: Struct, tick: Struct, i: int) -> float:
+    """Return the speed of joint i beside its reference, over what may be shaking."""
+    v = tick.v[i] - tick.velocity_reference[i] if tick.has_joint_reference else tick.v[i]
+    least = max(
+        SHAKING_SPEED * memory.velocity_limit[i],
+        SHAKING_NOISE * memory.velocity_deviation[i],
+        SHAKING_COUNTS * memory.position_count[i] / tick.period,
+    )
+    return float(v / least)
 
 
 @part
@@ -211,7 +225,7 @@ def watch(memory: Struct, tick: Struct) -> None:
     """Raise the alarm where speed, distance or saturation are beyond bounds for their time.
 
     Time within the bounds counts backwards: a joint that shakes is beyond them most of the time,
-    and never for long. One that shakes where the arm was stopped need not be as fast.
+    and never for long. One that feedback shakes grows slowly at times, and need not be as fast.
     """
     h, q, v = tick.period, tick.q, tick.v
     reference, limit = tick.position_reference, memory.velocity_limit
@@ -229,8 +243,8 @@ def watch(memory: Struct, tick: Struct) -> None:
         memory.alarm = reason
     elif memory.saturation_time > 0.0 and memory.time_saturated > memory.saturation_time:
         memory.alarm = TOO_LONG
-    elif memory.gives_in and memory.largest_speed > 0.0 and _shakes(memory, v, h):
-        memory.alarm = SHAKES
+    elif memory.tracks and memory.largest_speed > 0.0 and _shakes(memory, tick):
+        memory.shaken = 1
 
 
 @part

@@ -9,17 +9,17 @@ from icir_control.spatial import SE3
 TICK, PREPARE, SENSE, ACTUATE, ADVANCE, STEP, BRAKE = range(7)
 """What a call of the compiled function does; see `kernels.tick.run`."""
 
-DONE, NO_ANSWER, ALARMED, CONTACT_CHANGED, NEAR = range(5)
+DONE, NO_ANSWER, ALARMED, SHAKEN, CONTACT_CHANGED, NEAR = range(6)
 """What it returns: a torque; or none, since the law's answer is not one finite number for each
-joint; a torque while the alarm is raised, or as a contact has begun or ended; or none yet, since
-links may be near to each other: once they have been looked at it is to be called again."""
+joint; a torque while the alarm is raised, where feedback shakes the arm, or as a contact has begun
+or ended; or none yet, since links may be near to each other: once they have been looked at it is
+to be called again."""
 
 NO_PATH, JOINT_PATH, POSE_PATH = range(3)
 """What the reference follows."""
 
-CALM, TOO_FAST, TOO_FAR, TOO_LONG, SHAKES = range(5)
-"""What `alarm` is: nothing, speed, distance from the reference, time beyond the torque limits,
-shaking where the arm was stopped."""
+CALM, TOO_FAST, TOO_FAR, TOO_LONG = range(4)
+"""What `alarm` is: nothing, speed, distance from the reference, time beyond the torque limits."""
 
 FAR, WATCHES, LOOKS = range(3)
 """What `keeps_apart` is: nothing to be kept apart, watches how far the joints go, looks."""
@@ -211,10 +211,10 @@ MEMORY_LAYOUT = Layout(
         'saturation_time': (),
         'time_beyond': (),
         'time_saturated': (),
-        # Of an arm that was stopped: the joint that shakes, and which way; since that changed.
+        # The joint that shakes, and which way; since that changed, and how often.
         'shaking_side': (),
         'turning_time': (),
-        'shaking_time': (),
+        'shaking_turns': (),
         # The answer.
         'singular_direction': (6,),
         'effort_share': (),
@@ -240,6 +240,7 @@ MEMORY_LAYOUT = Layout(
         'presses',
         'settles',
         'gives_in',
+        'shaken',
         'ticks_touching',
         'ticks',
         'prepared',

@@ -30,6 +30,7 @@ from icir_control.control.kernels.memory import (
     NO_ANSWER,
     PREPARE,
     SENSE,
+    SHAKEN,
     STEP,
     TICK,
     WATCHES,
@@ -206,6 +207,9 @@ def run(dynamics: np.ndarray, memory: Struct, tick: Struct) -> int:
         memory.prepared = 0
     if memory.alarm != CALM:
         outcome = ALARMED
+    elif outcome == DONE and memory.shaken:
+        memory.shaken = 0
+        outcome = SHAKEN
     elif outcome == DONE and memory.contact_changed and operation in (TICK, ACTUATE):
         memory.contact_changed = 0
         outcome = CONTACT_CHANGED
