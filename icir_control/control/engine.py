@@ -44,7 +44,7 @@ from icir_control.trajectory import JointTrajectory
 CONFIRMING_STEPS = 3
 """Without a gap or a shorter one, after which a step of time is sure to be the period."""
 
-SOFTER, MUCH_SOFTER = 0.7, 0.25
+SOFTER, MUCH_SOFTER = 0.85, 0.25
 """Share of its bandwidth that feedback keeps where it shakes the arm, or cannot hold it."""
 
 SOFTEST = 1.0 / 16.0

@@ -64,8 +64,9 @@ SHAKING_SPEED = 0.1
 SHAKING_NOISE, SHAKING_COUNTS = 4.0, 2.0
 """Standard deviations, and counts of an encoder in a period, that are no shaking."""
 
-SHAKING_TURNS = 8
-"""In a row, which are no more what a push has left: that dies away. Feedback shakes the arm."""
+FEW_TURNS, SHAKING_TURNS = 2, 8
+"""In a row, that tell a joint which shakes from one that catches up; and which are no more what a
+push has left, since that dies away: feedback shakes the arm."""
 
 BRAKE_RATE = 30.0
 """[1/s] At which a braked joint loses speed while its torque is within the limits."""
@@ -152,7 +153,8 @@ def keep_near_speed_limits(memory: Struct, tick: Struct) -> None:
 
     A joint that is behind its path, as one that has stuck, would catch up at any speed. Where the
     mean of its speed is beyond `FAST_SHARE` of its limit it gets less than its law wants, and
-    beyond `FASTEST_SHARE` no more than the reference's own acceleration.
+    beyond `FASTEST_SHARE` no more than the reference's own acceleration. An arm that shakes would
+    be shaken the more.
     """
     v, limit, ddq, a = (
         tick.v,
@@ -161,11 +163,12 @@ def keep_near_speed_limits(memory: Struct, tick: Struct) -> None:
         tick.acceleration_reference,
     )
     mean, share = memory.mean_velocity, min(tick.period / SPEED_TIME, 1.0)
+    shakes = memory.shaking_turns >= FEW_TURNS
     for i in range(v.shape[0]):
         mean[i] += share * (v[i] - mean[i])
         speed = abs(mean[i]) / limit[i]
         more = ddq[i] - a[i] if tick.has_joint_reference else ddq[i]
-        if speed > FAST_SHARE and more * mean[i] > 0.0:
+        if speed > FAST_SHARE and more * mean[i] > 0.0 and not shakes:
             kept = max((FASTEST_SHARE - speed) / (FASTEST_SHARE - FAST_SHARE), 0.0)
             ddq[i] -= (1.0 - kept) * more
 
@@ -204,7 +207,7 @@ def _shakes(memory: Struct, tick: Struct) -> bool:
         memory.shaking_turns += 1.0
     if memory.shaking_turns < SHAKING_TURNS:
         return False
-    memory.shaking_turns = 0.0
+    memory.shaking_turns = 0.5 * SHAKING_TURNS  # it is known to shake
     return True
 
 
