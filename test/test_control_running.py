@@ -8,7 +8,7 @@ from closed_loop import HOME, READY, ClosedLoop, changed, model_of, parameters_o
 from test_control_compliance import TOOL
 
 from icir_control.app.robot import RobotFiles
-from icir_control.control import ControllerConfig, Law, Plan
+from icir_control.control import Controller, ControllerConfig, Law, Plan
 from icir_control.errors import ConfigurationError
 from icir_control.simulation import Plant
 from icir_control.spatial import Force
@@ -101,6 +101,17 @@ def test_speed_scale_changes_in_motion_without_a_jump():
     loop.controller.update({'speed_scale': 1.0})
     loop.run(3000)
     np.testing.assert_allclose(loop.q, READY, atol=1e-10)
+
+
+def test_parameters_that_change_before_the_first_state_hold_from_it_on():
+    """The controller's process ended: no law was there yet to take its gains."""
+    model = model_of()
+    controller = Controller(model, ControllerConfig.from_parameters(parameters_of(), model))
+    controller.update({'joint_gains.kp': [2500.0] * 6, 'speed_scale': 0.5})
+    controller.restart(0.0, HOME, np.zeros(6))
+    controller.tick(0.0, HOME, np.zeros(6))
+    np.testing.assert_array_equal(controller._engine.tick_record.joint_kp, 2500.0)
+    assert controller._engine.memory.speed_scale == 0.5
 
 
 def test_hold_stops_the_arm_where_it_is():

@@ -106,8 +106,8 @@ def test_feedback_that_shakes_an_arm_becomes_softer(mode, deviations):
     """
     plant = Plant(mass_scale=0.9, delay_steps=2, integrator='rk4', **deviations)
     ours, theirs = shipped(mode, plant), textbook(mode, plant)
-    assert ours.speed_share < TOO_FAST
-    assert ours.error < theirs.error
+    assert ours.speed_share < max(TOO_FAST, theirs.speed_share)
+    assert ours.error < 0.8 * theirs.error
 
 
 @pytest.mark.parametrize('late', [0, 1])

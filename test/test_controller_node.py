@@ -7,11 +7,17 @@ import time
 
 import numpy as np
 import pytest
+import yaml
 from broken_bytes import broken_copies
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from geometry_msgs.msg import PoseStamped, TwistStamped, WrenchStamped
 from rcl_interfaces.msg import ParameterType
-from rcl_interfaces.srv import DescribeParameters, GetParameters, SetParametersAtomically
+from rcl_interfaces.srv import (
+    DescribeParameters,
+    GetParameters,
+    ListParameters,
+    SetParametersAtomically,
+)
 from rclpy.parameter import Parameter, parameter_value_to_python
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from ros_processes import PATIENCE, Observer, Process, RosGraph
@@ -87,14 +93,14 @@ def select(observer: Observer, mode: str) -> Trigger.Response:
     return observer.call(Trigger, f'controller/modes/{mode}')
 
 
-def set_parameters(observer: Observer, **values: object):
+def set_parameters(observer: Observer, node: str = 'controller', /, **values: object):
     """Set parameters as one group; dots are written as two underscores."""
     request = SetParametersAtomically.Request()
     request.parameters = [
         Parameter(name.replace('__', '.'), value=value).to_parameter_msg()
         for name, value in values.items()
     ]
-    name = 'controller/set_parameters_atomically'
+    name = f'{node}/set_parameters_atomically'
     return observer.call(SetParametersAtomically, name, request).result
 
 
@@ -510,6 +516,29 @@ def test_gains_change_while_it_runs_all_or_none(source):
         assert not refused.successful
         assert name.rpartition('__')[2] in refused.reason
     assert set_parameters(observer, joint_gains__kp=[40000.0] * 6).successful
+
+
+def test_a_controller_starts_with_what_another_one_dumps(graph, observer, tmp_path):
+    """As `ros2 param dump` writes it: every parameter that there is, read-only ones too."""
+    listed = observer.call(ListParameters, 'controller/list_parameters').result.names
+    request = GetParameters.Request(names=listed)
+    values = observer.call(GetParameters, 'controller/get_parameters', request).values
+    dump: dict[str, object] = {}
+    for name, value in zip(listed, map(parameter_value_to_python, values), strict=True):
+        *groups, last = name.split('.')
+        place = dump
+        for group in groups:
+            place = place.setdefault(group, {})
+        place[last] = list(value) if hasattr(value, '__len__') and value != str(value) else value
+    assert dump['joint_modes']
+    file = tmp_path / 'controller.yaml'
+    file.write_text(yaml.safe_dump({'/**/controller': {'ros__parameters': dump}}))
+    arguments = ('--ros-args', '--params-file', str(file), '-r', '__ns:=/again')
+    process = graph.start('controller', *arguments)
+    process.wait_for('ready; waiting for /again/joint_states')
+    # No state has come yet.
+    assert set_parameters(observer, '/again/controller', joint_gains__kp=[2500.0] * 6).successful
+    assert process.stop() == 0
 
 
 def test_a_group_of_gains_is_taken_or_refused_as_a_whole(source):

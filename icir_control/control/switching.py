@@ -193,6 +193,8 @@ class Switching(Readout):
             config.arm.check_clearance_at(self._engine.q)
         self.config = self._engine.config = config
         self._mode = self.config.modes.get(self._mode.name, self._mode)
+        if not self._started:
+            return  # no law runs yet; the first one takes them
         try:
             self._engine.take_parameters(self._mode.law)
         except LawError as error:

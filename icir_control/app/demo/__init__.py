@@ -3,7 +3,7 @@
 import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import MappingProxyType
 
@@ -107,6 +107,8 @@ def _show(console: Console, recording: Path) -> list[Path]:
                 files.append(file)
             except IcirError as error:
                 console.print(f'no {name}: {error}', markup=False, highlight=False)
+                with suppress(OSError):
+                    file.unlink()  # that of an earlier run shows another recording
     return files
 
 

@@ -58,7 +58,7 @@ CALM_TIME = 2.0
 DRAG_TIME = 0.003
 """[s] In which the drag goes 63 % of its way, so that the torque does not jump."""
 
-SHAKING_SPEED = 0.1
+SHAKING_SPEED = 0.13
 """Times its velocity limit, beyond which a joint shakes if it comes back within `SHAKING_TIME`."""
 
 SHAKING_NOISE, SHAKING_COUNTS = 4.0, 2.0
@@ -207,7 +207,7 @@ def _shakes(memory: Struct, tick: Struct) -> bool:
         memory.shaking_turns += 1.0
     if memory.shaking_turns < SHAKING_TURNS:
         return False
-    memory.shaking_turns = 0.5 * SHAKING_TURNS  # it is known to shake
+    memory.shaking_turns = 0.0
     return True
 
 

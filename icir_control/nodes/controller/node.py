@@ -245,7 +245,9 @@ def declare_config(parameters: Parameters, robot: LoadedRobot) -> ControllerConf
         UnknownNameError: A frame that the model lacks.
     """
     model = robot.model
-    own = {name: value for name, value in robot.parameters.items() if name not in INTERFACE}
+    # `ros2 param dump` of a controller that runs gives what follows from the others, too.
+    others = {**INTERFACE, **DERIVED}
+    own = {name: value for name, value in robot.parameters.items() if name not in others}
     config = with_targets(ControllerConfig.from_parameters(own, model, robot.shapes), robot)
     parameters.declare(config.parameters, config.value, model.nv)
     derived = Derived(

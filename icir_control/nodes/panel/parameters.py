@@ -12,7 +12,7 @@ import yaml
 from rcl_interfaces.msg import ParameterDescriptor
 from rclpy.parameter import Parameter
 
-from icir_control.nodes.keyboard.client import LENGTHS, POSE_NAMES
+from icir_control.nodes.controller.interface import DERIVED
 from icir_control.nodes.panel.remote import RemoteNode
 from icir_control.parameter import replaced
 
@@ -26,7 +26,7 @@ _TYPING_TIME = 0.8  # s after the last key until a text or number is sent
 _SLIDING_TIME = 0.1  # s
 _WIDEST_SLIDER = 100.0
 _STEPS = 200  # of a slider, about
-_NOT_SAVED = ('use_sim_time', POSE_NAMES, LENGTHS)  # of every node; what the controller tells
+_NOT_SAVED = ('use_sim_time', *DERIVED)  # of every node; what follows from the others
 _WORDS = {  # what stands in a field, of each type but text
     Parameter.Type.DOUBLE.value: float,
     Parameter.Type.INTEGER.value: int,
