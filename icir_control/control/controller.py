@@ -11,6 +11,7 @@ from icir_control.control.config import ControllerConfig, Mode
 from icir_control.control.engine import MUCH_SOFTER, SOFTER, Engine
 from icir_control.control.kernels.contact import FREE
 from icir_control.control.kernels.estimate import forget_doubtful
+from icir_control.control.kernels.limits import FEW_TURNS
 from icir_control.control.kernels.memory import TOO_FAST, TOO_LONG
 from icir_control.control.law import Plan
 from icir_control.control.laws.joint import Hold
@@ -241,7 +242,7 @@ class Controller(Switching):
         """Say once why the arm is braked; hold it as soon as it is slow.
 
         An arm that cannot be held then is lighter, less damped or later than its model, so that
-        feedback shakes it: it is made softer.
+        feedback shakes it: it is made softer, and a little where it shakes at the alarm already.
         """
         engine = self._engine
         if not self._braking:
@@ -255,6 +256,9 @@ class Controller(Switching):
                 if engine.memory.time_saturated > OUT_OF_TORQUE:
                     cause = 'the motors were out of torque'
                 words += f'; {self._softer}: {cause}'
+            elif engine.memory.shaking_turns >= FEW_TURNS:
+                engine.reduce_bandwidth(SOFTER)
+                words += f'; {self._softer}: {_NOT_THE_MODEL}'
             self._events.append(Event('error', words, self.mode, error))
             self._mode, self._braking = self._stopped, True
             self._braking_until = time + BRAKING_TIME
