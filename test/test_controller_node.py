@@ -596,6 +596,11 @@ def test_every_gain_says_unit_range_and_meaning(source):
 
 @pytest.mark.slow
 def test_invalid_states_are_not_answered_and_the_loop_goes_on(source):
+    def stamps() -> set[int]:
+        """Of the answers to this run; one to the run before may come late."""
+        answers = [one for one in source.commands if one.header.frame_id == source.token]
+        return {stamp_of(command) for command in answers}
+
     source.hold(HOME)
     bad = [
         joint_state(2 * MILLISECOND, source.token, [math.nan] * 6),
@@ -607,14 +612,14 @@ def test_invalid_states_are_not_answered_and_the_loop_goes_on(source):
     for message in bad:
         source.publish(message)
         source.observer.spin_for(0.02)
-    assert {stamp_of(command) for command in source.commands} == {MILLISECOND}
+    assert stamps() == {MILLISECOND}
     source.stamp_ns = 10 * MILLISECOND
     assert source.hold(HOME)
     broken = broken_copies(joint_state(11 * MILLISECOND, source.token, HOME))
     for raw in broken:
         source.publish(raw)
         source.observer.spin_for(0.003)
-    assert {stamp_of(command) for command in source.commands} == {11 * MILLISECOND}
+    assert stamps() == {11 * MILLISECOND}
     assert source.hold(HOME)
     heard: list[DiagnosticArray] = []
     source.observer.create_subscription(DiagnosticArray, '/diagnostics', heard.append, 10)
