@@ -256,7 +256,7 @@ class Controller(Switching):
                 if engine.memory.time_saturated > OUT_OF_TORQUE:
                     cause = 'the motors were out of torque'
                 words += f'; {self._softer}: {cause}'
-            elif engine.memory.shaking_turns >= FEW_TURNS:
+            elif engine.memory.tracks and engine.memory.shaking_turns >= FEW_TURNS:
                 engine.reduce_bandwidth(SOFTER)
                 words += f'; {self._softer}: {_NOT_THE_MODEL}'
             self._events.append(Event('error', words, self.mode, error))
