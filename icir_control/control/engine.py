@@ -245,6 +245,7 @@ class Engine:
         self.memory.filtered_velocity[:], self.memory.filtered_position[:] = self.v, self.q
         self.memory.time_beyond = self.memory.time_saturated = 0.0
         self.memory.shaking_side, self.memory.turning_time = 0.0, np.inf
+        self.memory.shaking_turns = 0.0
         self.memory.brake_rate[:] = 0.0
 
     def reduce_bandwidth(self, share: float) -> None:
