@@ -12,7 +12,14 @@ from icir_control.control.engine import MUCH_SOFTER, SOFTER, Engine
 from icir_control.control.kernels.contact import FREE
 from icir_control.control.kernels.estimate import forget_doubtful
 from icir_control.control.kernels.limits import FEW_TURNS
-from icir_control.control.kernels.memory import TOO_FAST, TOO_LONG
+from icir_control.control.kernels.memory import (
+    ALARMED,
+    CONTACT_CHANGED,
+    DONE,
+    SHAKEN,
+    TOO_FAST,
+    TOO_LONG,
+)
 from icir_control.control.law import Plan
 from icir_control.control.laws.joint import Hold
 from icir_control.control.switching import Event, Switching
@@ -175,7 +182,7 @@ class Controller(Switching):
         """
         if not self._started:
             raise RefusedError('there is nothing to go on from; restart first', reason='no_state')
-        engine = self._engine
+        engine, time = self._engine, float(time)  # numpy's numbers compute slowly
         engine.measure(time, q, v)
         if engine.has_new_period and engine.is_period_sure:
             self._check_gains()
@@ -183,17 +190,22 @@ class Controller(Switching):
             engine.observe_and_predict()
             self._run_schedule(time)
         try:
-            engine.tick()
+            outcome = engine.tick()
         except LawError as error:
             self._give_up(error)
-            engine.tick()
-        if engine.alarmed:
-            self._brake(time)
-        elif engine.shaken:
-            self._soften()
-        elif engine.contact_changed:
-            self._report_contact()
+            outcome = engine.tick()
+        if outcome != DONE:
+            self._react(outcome, time)
         return self.torque
+
+    def _react(self, outcome: int, time: float) -> None:
+        """Do what has to be done after a tick with an outcome other than `DONE`, at a time [s]."""
+        if outcome == ALARMED:
+            self._brake(time)
+        elif outcome == SHAKEN:
+            self._soften()
+        elif outcome == CONTACT_CHANGED:
+            self._report_contact()
 
     def _check_gains(self) -> None:
         """Leave a mode whose gains are unstable at the control period that is now known."""
@@ -215,9 +227,7 @@ class Controller(Switching):
 
     def _report_contact(self) -> None:
         """Say that the arm touches something, or no more."""
-        engine = self._engine
-        engine.contact_changed = False
-        touch = _contact_in_words(engine)
+        touch = _contact_in_words(self._engine)
         words = f'contact: {touch}; the path waits' if touch else 'no contact; the path goes on'
         level = 'warning' if touch else 'info'
         self._events.append(Event(level, f'{self.mode or "held"}: {words}', self.mode))
@@ -225,7 +235,6 @@ class Controller(Switching):
     def _soften(self) -> None:
         """Give feedback less bandwidth, since it shakes the arm, and go on."""
         engine, before = self._engine, self.bandwidth
-        engine.shaken = False
         engine.reduce_bandwidth(SOFTER)
         if self.bandwidth == before:
             return

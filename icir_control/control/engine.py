@@ -15,7 +15,6 @@ from icir_control.control.kernels.memory import (
     ALARMED,
     BRAKE,
     CALM,
-    CONTACT_CHANGED,
     DONE,
     FAR,
     JOINT_PATH,
@@ -25,7 +24,6 @@ from icir_control.control.kernels.memory import (
     POSE_PATH,
     PREPARE,
     SENSE,
-    SHAKEN,
     STEP,
     TICK,
     WATCHES,
@@ -69,8 +67,6 @@ class Engine:
             until `clear_alarm`.
         has_new_period: Whether the control period has become known, or another one; who has read
             it sets it back.
-        contact_changed: Whether a contact has begun or ended; who has read it sets it back.
-        shaken: The same, whether feedback shakes the arm.
     """
 
     def __init__(self, config: ControllerConfig) -> None:
@@ -91,7 +87,7 @@ class Engine:
         self._segments: deque[JointTrajectory] = deque()
         self._clearance: Clearance | None = None
         self._repulsion: Repulsion | None = None
-        self.alarmed = self.has_new_period = self.contact_changed = self.shaken = False
+        self.alarmed = self.has_new_period = False
 
     # --- Before and during a tick ---------------------------------------------------------
 
@@ -178,8 +174,12 @@ class Engine:
         if self._observes and not self.memory.prepared:
             self.workspace.run(PREPARE)
 
-    def tick(self) -> None:
+    def tick(self) -> int:
         """Compute the torque of the installed law for the state that was measured.
+
+        Returns:
+            What has come of it, of the memory module: `DONE`, `ALARMED`, `SHAKEN` or
+            `CONTACT_CHANGED`.
 
         Raises:
             LawError: The law failed; there is no torque yet.
@@ -212,9 +212,8 @@ class Engine:
             outcome = run(ACTUATE)
         if outcome != DONE:
             self.alarmed = outcome == ALARMED
-            self.shaken = outcome == SHAKEN
-            self.contact_changed = outcome == CONTACT_CHANGED
         self._answered = True
+        return outcome
 
     def _keep_apart(self) -> None:
         """Find the torque that keeps the links of a yielding arm apart."""

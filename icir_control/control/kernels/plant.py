@@ -28,6 +28,9 @@ LEAST_COUNT = 1e-7
 LEAST_NUMBER = 1e-100
 """What fades to less is gone: a processor takes ten times as long for the least of numbers."""
 
+ONE_STEP = 1.0 - 1e-6
+"""Of `euler_share`: from here on it is 1 but for rounding; no derivative of the path is needed."""
+
 FIRST_REST_SPEED = 0.05
 """[rad/s or m/s] Below which an arm is at rest as long as the noise is not known."""
 
@@ -308,6 +311,6 @@ def _learn_integration(memory: Struct, q: np.ndarray, v: np.ndarray, h: float) -
         variance *= 1.0 - gain * x
         left = y - share * x
         residual += left * left / n
-    memory.euler_share = min(max(share, 0.0), 1.0)
+    memory.euler_share = 1.0 if share > ONE_STEP else max(share, 0.0)
     memory.euler_variance = variance
     memory.euler_noise += h / NOISE_TIME * (residual - memory.euler_noise)
