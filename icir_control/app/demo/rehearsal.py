@@ -23,7 +23,8 @@ _GUIDED = 1.0  # s for which an arm is guided
 _STILL = 1e-4  # m/s and rad/s of the tool
 
 _STEP = 0.01  # m, of a mode that would stand
-_TORQUE_SHARE = 0.05  # that a push takes of the torque to spare
+_TORQUE_SHARE = 0.05  # that a push takes of the torque to spare, beside dry friction
+_MOST_HELD = 0.5  # of it, that dry friction may bear
 _SPRING_TRAVEL, _GUIDED_TRAVEL = 0.01, 0.1  # m that a push moves the tool, at most
 _LEAST_TRAVEL = 1e-3  # m
 
@@ -176,27 +177,51 @@ class _Rehearsal:
         spare = _TORQUE_SHARE * (self._arm.model.effort_limit - np.abs(weight))
         force = np.min(spare / np.maximum(np.abs(J[:3]), 1e-9), axis=1)
         if law.GUIDED:
-            travel = np.diag(self._guiding(law))[:3]
+            yields, held = self._guiding(law)
+            travel = np.diag(yields)
         else:
             _, _, yields = spring_of(law, q)
-            travel = np.diag(J @ yields @ J.T)[:3]
+            travel, held = np.diag(J @ yields @ J.T)[:3], np.zeros(3)
         most = _GUIDED_TRAVEL if law.GUIDED else _SPRING_TRAVEL
-        force = np.minimum(force, most / np.maximum(travel, 1e-9))
-        axes = [int(np.argmax(force * travel))] if law.GUIDED else range(3)
-        return {i: float(f'{force[i]:.2g}') for i in axes if force[i] * travel[i] > _LEAST_TRAVEL}
+        beyond = np.minimum(force, most / np.maximum(travel, 1e-9))
+        ways = np.where(held < force * _MOST_HELD / _TORQUE_SHARE, beyond * travel, 0.0)
+        axes = [int(np.argmax(ways))] if law.GUIDED else range(3)
+        return {i: float(f'{held[i] + beyond[i]:.3g}') for i in axes if ways[i] > _LEAST_TRAVEL}
 
-    def _guiding(self, law: Any) -> Array:
-        """Return how a push moves a tool that follows a hand, (6, 6) in its own axes [m/N, ...].
+    def _guiding(self, law: Any) -> tuple[Array, Array]:
+        """Return how a push moves a tool that follows a hand, and what friction bears of it.
 
-        Free to move every way it has J ddq = -d v + J M^-1 J^T f, and -kp e where it is not to
-        turn.
+        Free to move every way it has J ddq = -d v + J M^-1 J^T f. What the joints lose resists a
+        motion in which the tool does not turn, J dq = (v, 0): damping by J^+T D J^+ v, dry
+        friction by a force whose power is that of the friction, or by less.
+
+        Args:
+            law: Of the mode.
+
+        Returns:
+            (3, 3) in the tool's axes [m/N], and (3,) along them [N].
+        """
+        q, model = self._loop.q, self._arm.model
+        J = self._arm.jacobian(q)
+        mobility = J[:3] @ np.linalg.solve(self._loop.world.mass_matrix(q), J[:3].T)
+        joints = np.linalg.pinv(J)[:, :3]
+        damping = max(law.damping_rate, 1.0 / _GUIDED) * np.linalg.pinv(mobility)
+        damping += joints.T @ (model.joint_damping[:, None] * joints)
+        yields = _GUIDED * np.linalg.pinv(damping)
+        lost = model.joint_friction @ np.abs(joints @ yields)
+        return yields, lost / np.maximum(np.diag(yields), 1e-9)
+
+    def _turning(self, force: float) -> float:
+        """Return how far a force of any direction turns a tool that is not to turn [rad].
+
+        It has J ddq = -kp e + J M^-1 tau, with friction in tau that may act either way.
         """
         q = self._loop.q
-        J = self._arm.jacobian(q)
-        rates = np.full(6, max(law.damping_rate, 1.0 / _GUIDED) / _GUIDED)
-        rates[3:] = self._controller.config.task_gains[0][3:]
-        mobility = J @ np.linalg.solve(self._loop.world.mass_matrix(q), J.T)
-        return np.asarray(mobility / rates[:, None])
+        J, friction = self._arm.jacobian(q), self._arm.model.joint_friction
+        kp = self._controller.config.task_gains[0][3:]
+        turned = np.linalg.solve(self._loop.world.mass_matrix(q), J[3:].T).T / kp[:, None]
+        by_friction = np.linalg.norm(np.abs(turned) @ friction)
+        return float(force * np.linalg.norm(turned @ J[:3].T, 2) + by_friction)
 
     def _bounds(self, law: Any, forces: dict[int, float]) -> dict[str, tuple[float, float]]:
         """Return the bounds of how far a hand moves and turns a tool that it moves freely.
@@ -208,10 +233,10 @@ class _Rehearsal:
         if not (law.GUIDED and forces) or np.linalg.matrix_rank(J, law.singularity_threshold) < 6:
             return {}
         ((axis, force),) = forces.items()
-        yields = force * self._guiding(law)
-        way = float(yields[axis, axis])
-        turn = float(np.linalg.norm(yields[3:, :3], 2))
-        return {'displacement': (0.5 * way, 2.0 * way), 'rotation_error': (0.0, 2.0 * turn)}
+        yields, held = self._guiding(law)
+        least, most = (float(f * yields[axis, axis]) for f in (force - held[axis], force))
+        turn = self._turning(force)
+        return {'displacement': (0.5 * least, 2.0 * most), 'rotation_error': (0.0, 2.0 * turn)}
 
 
 def _rank(law: Any) -> int:
