@@ -165,7 +165,14 @@ class Trial:
             if key in MODES:  # the keyboard knows that the mode runs
                 self._sim.wait_for(f'(?m)^{MODES[key]}$', start=start)
         begin = self._time
-        self._observer.spin_until(lambda: self._time > begin + 0.3 or self._over)
+        # On a busy machine the mode may arrive here after states of the motion.
+        self._observer.spin_until(
+            lambda: (
+                (self._time > begin + 0.3 and self._mode == (mode or self._mode))
+                or self._time > begin + LONGEST
+                or self._over
+            )
+        )
         if still:
             self._observer.spin_until(
                 lambda: self._rests or self._time > begin + LONGEST or self._over

@@ -188,7 +188,9 @@ def cluster(workers: int | None, scheduler: str) -> Iterator[Any]:
                 threads_per_worker=1,
                 memory_limit=0,  # a worker stores nothing; beyond a limit it would stand still
                 dashboard_address=':0',  # 8787 may be another study's
-                silence_logs=logging.ERROR,
+                # What fails in a run comes with its future. At the end workers log that the
+                # scheduler no longer answers.
+                silence_logs=logging.CRITICAL,
             ) as local,
             Client(local) as client,
         ):
