@@ -24,7 +24,7 @@ _STILL = 1e-4  # m/s and rad/s of the tool
 
 _STEP = 0.01  # m, of a mode that would stand
 _TORQUE_SHARE = 0.05  # that a push takes of the torque to spare, beside dry friction
-_MOST_HELD = 0.5  # of it, that dry friction may bear
+_MOST_HELD = 0.5  # of the torque to spare, that dry friction may bear
 _SPRING_TRAVEL, _GUIDED_TRAVEL = 0.01, 0.1  # m that a push moves the tool, at most
 _LEAST_TRAVEL = 1e-3  # m
 

@@ -102,7 +102,7 @@ def invert(A: np.ndarray, inverse: np.ndarray) -> None:
     """Write the inverse of a symmetric, positive definite matrix (Gauss and Jordan, in place).
 
     Such a matrix needs no pivoting; its rows are independent of each other at each step, which
-    takes a sixth of the time of n solutions, one after the other, with its Cholesky factor.
+    takes a quarter of the time of n solutions, one after the other, with its Cholesky factor.
 
     Args:
         A: (n, n), of which the lower triangle is read.
