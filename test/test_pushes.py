@@ -5,7 +5,7 @@ import pytest
 from geometry_msgs.msg import WrenchStamped
 from session import NANOSECONDS, Session
 from state_record import States
-from state_source import HOME
+from state_source import HOME, stamp_of
 from std_srvs.srv import Trigger
 
 from icir_control.dynamics import load_urdf
@@ -22,7 +22,6 @@ LINKS = [
     'end_effector_link',
 ]
 AFTER = 3.0  # s, in which the arm is at rest or back on its path
-DELAY = 0.3  # s, in which a push that was sent has come, at the least
 REST = 0.05  # share of the velocity limits; a motion that went on is over as well
 WATCHED = 1.2  # share of them at which the watchdog brakes
 BRAKED = 0.8  # s, after which the torque has brought an arm below that which a push threw
@@ -35,10 +34,17 @@ class Pusher:
         at_home = f'initial_configuration_deg:={np.degrees(HOME).tolist()}'
         pace = ('real_time_factor:=0.0', at_home)
         self.session = Session(graph, bridge_parameters=pace, recorded=True)
-        self._wrenches = self.session.observer.create_publisher(
+        observer, self._applied = self.session.observer, []
+        self._wrenches = observer.create_publisher(
             WrenchStamped, 'mujoco_bridge/external_wrench', 10
         )
+        observer.create_subscription(WrenchStamped, 'mujoco_bridge/applied_wrench', self._take, 10)
         self.session.controller.wait_for('new start at')
+
+    def _take(self, message: WrenchStamped) -> None:
+        """Note the time from which a push acts [s]; one that is over has no force."""
+        if message.wrench.force.x:
+            self._applied.append(stamp_of(message) / NANOSECONDS)
 
     def push(self, mode: str, link: str, force: np.ndarray, hold: float, phase: float) -> States:
         """Push in a phase [s] of a mode; the states from then until it must be over."""
@@ -54,9 +60,11 @@ class Pusher:
         message.header.frame_id = link
         message.wrench.force.x, message.wrench.force.y, message.wrench.force.z = force.tolist()
         observer.spin_until(self._wrenches.get_subscription_count)
-        begin = session.time
+        self._applied.clear()
         self._wrenches.publish(message)
-        return session.states_until(begin + DELAY + hold + AFTER).since(begin)
+        observer.spin_until(lambda: self._applied, what='the push')
+        begin = self._applied[0]
+        return session.states_until(begin + hold + AFTER).since(begin)
 
 
 @pytest.mark.slow
@@ -80,6 +88,6 @@ def test_a_pushed_arm_is_at_rest_or_back_on_its_path(ros_graph, batch, count):
         share = np.abs(states.velocity / model.velocity_limit).max(axis=1)
         assert share[-1] < REST, push
         too_fast = states.stamp[share > WATCHED]
-        over = states.stamp[0] + (DELAY + hold + BRAKED) * NANOSECONDS
+        over = states.stamp[0] + (hold + BRAKED) * NANOSECONDS
         assert not (too_fast > over).any(), push
     assert pusher.session.controller.running
