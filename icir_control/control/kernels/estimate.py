@@ -161,10 +161,9 @@ def observe(memory: Struct, tick: Struct) -> None:
             if memory.contact == FREE:
                 shares[i] = _share(memory, h, lacking, independent, i)
     observes = observes and memory.contact == FREE
+    memory.couples = 0
     if observes:
         _correct(memory, tick, shares, change)
-    else:
-        memory.couples = 0
     for i in range(n):
         if observes:
             before = r[i]
@@ -269,27 +268,25 @@ def _correct(memory: Struct, tick: Struct, shares: np.ndarray, change: np.ndarra
         shares: (n,) of what is off.
         change: (n,) is written [N m or N].
     """
-    n, most, coupled = shares.shape[0], 0.0, False
+    n, most = shares.shape[0], 0.0
     W, A, off = memory.inverse_inertia, memory.slow_inertia, scratch_vector(n)
     fast, b = scratch_vector(n), scratch_vector(n)
     for i in range(n):
         off[i] = memory.unexplained[i] - memory.disturbance[i]
         change[i] = shares[i] * off[i]
         most = max(most, shares[i])
-        coupled = coupled or shares[i] != shares[0]
-    # After its ticks M^-1 is new; without coupling nothing has kept up with it.
-    is_new = bool(memory.adopts) or memory.ticks % INERTIA_TICKS == 1
-    is_stale = is_new or not memory.couples
-    memory.couples = 1 if coupled else 0
-    if not coupled:
+        if shares[i] != shares[0]:
+            memory.couples = 1
+    if not memory.couples:
         return
     for i in range(n):
         noisy = memory.velocity_noise[i] > QUIET or memory.position_count[i] > LEAST_COUNT
         follows = shares[i] < most and not is_stuck(tick, i)
         slow = 1.0 if shares[i] > 0.0 and (noisy or follows) else 0.0
-        is_stale = is_stale or slow != memory.is_slow[i]
-        memory.is_slow[i], fast[i] = slow, (1.0 - slow) * change[i]
-    if is_stale:
+        if slow != memory.is_slow[i]:
+            memory.is_slow[i], memory.slow_inertia_is_old = slow, 1
+        fast[i] = (1.0 - slow) * change[i]
+    if memory.slow_inertia_is_old:
         _invert_slow(memory)
     for i in range(n):
         b[i] = 0.0
@@ -313,6 +310,7 @@ def _invert_slow(memory: Struct) -> None:
             A[i, j] = slow[i] * slow[j] * W[i, j]
         A[i, i] += 1.0 - slow[i]
     invert(A, memory.slow_inertia)
+    memory.slow_inertia_is_old = 0
 
 
 @part

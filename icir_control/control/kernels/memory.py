@@ -137,9 +137,11 @@ MEMORY_LAYOUT = Layout(
         # Whether its gains differ, which couples the joints, and M^-1 times it.
         'couples': (),
         'disturbing_acceleration': (n,),
-        # Whose acceleration is corrected, and what inertia these show while the others are free.
+        # Whose acceleration is corrected, what inertia these show while the others are free, and
+        # whether that is of another M^-1 or of other joints.
         'is_slow': (n,),
         'slow_inertia': (n, n),
+        'slow_inertia_is_old': (),
         # Of it, friction: its size, how much of that noise may be, direction, and time since that
         # changed (1: all is learnt).
         'friction': (n,),

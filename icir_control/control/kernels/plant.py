@@ -198,6 +198,7 @@ def remember(memory: Struct, M: np.ndarray, nle: np.ndarray, tick: Struct) -> No
     copy(v, v_before)
     if memory.ticks % INERTIA_TICKS == 0 or memory.adopts:
         invert(M, memory.inverse_inertia)
+        memory.slow_inertia_is_old = 1
         for i in range(v.shape[0]):
             memory.shown_inertia[i] = 1.0 / memory.inverse_inertia[i, i]
     memory.ticks += 1
