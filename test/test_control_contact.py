@@ -177,11 +177,12 @@ def test_the_path_waits_where_the_arm_touches_the_floor(speed):
 @pytest.mark.parametrize('speed', [0.05, 0.25])
 def test_it_goes_on_without_a_jump_when_the_obstacle_is_gone(speed):
     touched = 0.1 + 0.75 * WAY / speed
-    run = shipped(speed, touched + 1.0 + 3.0 * WAY / speed, gone=touched + 0.5)
+    seconds = touched + 1.5 + 3.0 * WAY / speed
+    run = shipped(speed, seconds, gone=touched + 0.5)
     assert [event.level for _, event in run.events] == ['warning', 'info']
     waits = (run.time > touched + 0.5) & (run.time < run.events[1][0])
     assert run.speed[waits].max() < 0.5
-    free = shipped(speed, touched + 1.0 + 3.0 * WAY / speed, depth=1.0)
+    free = shipped(speed, seconds, depth=1.0)
     # The observer of the last joint forgets at 3 1/s what it learnt on the way.
     np.testing.assert_allclose(run.position[-1], free.position[-1], atol=2e-6)
 

@@ -12,7 +12,6 @@ from icir_control.control.kernels.contact import (
     RESIDUAL_GAIN,
     contact_share,
     decide_contact,
-    is_pressed,
 )
 from icir_control.control.kernels.friction import (
     doubt_friction,
@@ -21,6 +20,13 @@ from icir_control.control.kernels.friction import (
     is_stuck,
     learn_friction,
     turn_friction,
+)
+from icir_control.control.kernels.gains import (
+    MEAN_TIME,
+    WINDUP_TIME,
+    back_off,
+    gain_share,
+    lag_of_noise,
 )
 from icir_control.control.kernels.inertia import (
     LARGEST_SHARE,
@@ -35,7 +41,6 @@ from icir_control.control.kernels.plant import (
     INERTIA_TICKS,
     LEAST_COUNT,
     LEAST_NUMBER,
-    NOISE_TIME,
     QUIET,
     independence,
     momentum_of_a_count,
@@ -56,42 +61,15 @@ LEAST_LATE = 0.1
 OPEN_TIME = 0.1
 """[s] The same where an estimate has the wrong sign: a joint with a rotor swings for longer."""
 
+LEAST_SWING_TIME, SWING_TIME = 0.04, 0.4
+"""[s] For which an estimate is right between two times that it is wrong, where a joint swings."""
+
 REST_SPEED = 0.002
 """[rad/s or m/s] Of every joint, below which friction and damping do not count."""
 
 REST_NOISE, REST_TIME = 4.0, 0.3
 """Standard deviations of the velocity's noise that count as rest where the reference has been
 still for so long [s]; the weight is a mean over as long there."""
-
-ESTIMATE_NOISE = 1.0
-"""[rad/s^2 or m/s^2] That the noise of the velocity may bring into an estimate, over inertia."""
-
-INDEPENDENT_NOISE = 0.85
-"""The same of a velocity that is no difference of positions: its errors do not cancel."""
-
-LATENESS = 0.25
-"""Lag of what is cancelled in such noise, as a share of the lag 1 / K of the estimate."""
-
-COUPLED_SHARE = 0.7
-"""Of the gain that one joint by itself allows; a load off the axis couples joints."""
-
-CERTAIN_DAMPING = 0.5
-"""Share of the damping in the URDF that a joint surely has."""
-
-SWING = 0.03
-"""Share of the effort limit by which an estimate passes its own mean when it oscillates."""
-
-WINDUP_TIME = 0.01
-"""[s] In saturation, after which the estimate waits: noise alone saturates a torque at times."""
-
-MEAN_TIME = 0.3
-"""[s] Of that mean, and the longest between two swings."""
-
-GROWTH_TIME = 0.1
-"""[s] In which the gain of a joint grows e-fold at the most where its velocity is noisy."""
-
-TRUST_TIME = 5.0
-"""[s] In which an observer that has backed off trusts the plant again."""
 
 
 @part
@@ -119,8 +97,8 @@ def observe(memory: Struct, tick: Struct) -> None:
     the band of the feedback, and a disturbance that lasts is cancelled all the same. Friction that
     turns is, at once, and so is what an inertia that is sure takes of the next acceleration
     (`kernels.inertia`); an estimate of the wrong sign is not (`_cancel`), and it waits while the
-    torque is saturated. One that yields goes back to the estimate at the last time the arm was
-    held at rest, which is weight: friction and damping, seen in motion, would push an arm
+    torque is saturated. A law that yields goes back to the estimate at the last time the arm
+    was held at rest, which is weight: friction and damping, seen in motion, would push an arm
     that has stopped. So would a push that has ended, which is why an estimate that has just
     changed is not weight, and why the brake takes no more of the weight than r shows. As far as a
     load or a heavier arm explain it, the weight changes with the posture.
@@ -159,7 +137,7 @@ def observe(memory: Struct, tick: Struct) -> None:
             touched = contact_share(memory, tick, unexplained, independent, counts[i], i)
             touch = max(touch, touched)
             if memory.contact == FREE:
-                shares[i] = _share(memory, h, lacking, independent, i)
+                shares[i] = gain_share(memory, h, lacking, independent, i)
     observes = observes and memory.contact == FREE
     memory.couples = 0
     if observes:
@@ -186,18 +164,22 @@ def observe(memory: Struct, tick: Struct) -> None:
     if memory.tracks and gain > 0.0:
         if memory.ticks % INERTIA_TICKS == 0 or memory.adopts:
             _look_at_signs(memory)
+        if observes:
+            _let_go(memory, h)
         _cancel(memory, h)
     else:
         memory.couples = 0
     memory.adopts = 0
     for i in range(n):
         if observes:
-            if _back_off(memory, i, h, shares[i] * counts[i] / h, mean_share):
+            if back_off(memory, i, h, shares[i] * counts[i] / h, mean_share):
                 swings = True
             adopt_inertia(memory, (v[i] - memory.measured_v[i]) / h, h, i)
         if memory.tracks and gain > 0.0:
-            follow = min(1.0 / TAKE_OVER_TIME, memory.quiet_gain[i] / LATENESS)
-            compensation[i] = memory.cancelled[i] + (1.0 - min(h * follow, 1.0)) * excess[i]
+            lag = TAKE_OVER_TIME
+            if observes:
+                lag = max(lag, lag_of_noise(memory, shares[i] / h, i))
+            compensation[i] = memory.cancelled[i] + (1.0 - min(h / lag, 1.0)) * excess[i]
         else:
             weight, memory.cancelled[i], memory.cancelled_share[i] = memory.weight[i], r[i], 1.0
             if memory.alarm != CALM:
@@ -218,31 +200,6 @@ def observe(memory: Struct, tick: Struct) -> None:
                 weight += memory.extra_inertia[i] * memory.followed_acceleration[i]
             at_rest[i] += mean * (weight - at_rest[i])
         copy(tick.q, memory.rest_position)
-
-
-@part
-def _share(memory: Struct, h: float, lacking: float, independent: float, i: int) -> float:
-    """Return the share K h of what joint i's estimate is off by that it takes in.
-
-    Args:
-        memory: Of the controller.
-        h: The period [s].
-        lacking: See `lacking_inertia` [kg m^2 or kg].
-        independent: See `independence`.
-        i: Of the joint.
-    """
-    gain = memory.observer_gain
-    quiet = _quiet_gain(memory, h, independent, i)
-    # What is not cancelled is no part of the loop.
-    stable = min(gain, _stable_gain(memory, lacking, i)) if memory.tracks else gain
-    if memory.velocity_noise[i] > QUIET:
-        stable = min(stable, (1.0 + h / GROWTH_TIME) * memory.stable_gain[i])
-    memory.stable_gain[i] = stable
-    if memory.time_saturated > WINDUP_TIME:
-        return 0.0  # what the arm does without its feedback lasts no longer than that
-    if memory.presses and is_pressed(memory, i):
-        return 0.0  # who cancels what a surface pushes back with presses ever harder
-    return min(memory.observer_trust[i] * min(stable, quiet) * h, 1.0)
 
 
 @part
@@ -280,8 +237,8 @@ def _correct(memory: Struct, tick: Struct, shares: np.ndarray, change: np.ndarra
     if not memory.couples:
         return
     for i in range(n):
-        noisy = memory.velocity_noise[i] > QUIET or memory.position_count[i] > LEAST_COUNT
         follows = shares[i] < most and not is_stuck(tick, i)
+        noisy = _is_noisy(memory, i) or memory.position_count[i] > LEAST_COUNT
         slow = 1.0 if shares[i] > 0.0 and (noisy or follows) else 0.0
         if slow != memory.is_slow[i]:
             memory.is_slow[i], memory.slow_inertia_is_old = slow, 1
@@ -298,6 +255,12 @@ def _correct(memory: Struct, tick: Struct, shares: np.ndarray, change: np.ndarra
         for j in range(n):
             total += A[i, j] * b[j]
         change[i] = total
+
+
+@part
+def _is_noisy(memory: Struct, i: int) -> bool:
+    """Return whether noise hides what inertia joint i has, so that its estimate stays slow."""
+    return bool(memory.velocity_noise[i] > QUIET)
 
 
 @part
@@ -319,17 +282,18 @@ def _look_at_signs(memory: Struct) -> None:
 
     An estimate that is slow, for an inertia that the joint may have, is late where the disturbance
     turns, as damping does with the motion: what was cancelled would be twice as wrong as nothing.
-    A joint that shakes turns more often than the mean of the fast one does. What is wrong is an
-    acceleration where those are corrected.
+    A joint that shakes turns more often than the mean of the fast one does, and where noise hides
+    it than the smooth one. What is wrong is an acceleration where those are corrected.
     """
     W, n, couples = memory.inverse_inertia, memory.disturbance.shape[0], memory.couples
     for i in range(n):
         alpha, fast, mean = 0.0, 0.0, 0.0
+        residual_mean = memory.smooth_residual if _is_noisy(memory, i) else memory.residual_mean
         for j in range(n):
             if couples or i == j:
                 alpha += W[i, j] * memory.disturbance[j]
                 fast += W[i, j] * memory.residual[j]
-                mean += W[i, j] * memory.residual_mean[j]
+                mean += W[i, j] * residual_mean[j]
         memory.disturbing_acceleration[i] = alpha
         noise = NOISE * RESIDUAL_GAIN * memory.velocity_deviation[i]
         is_late = fast * alpha < 0.0 and mean * alpha < 0.0 and abs(fast) > noise + LEAST_LATE
@@ -337,12 +301,47 @@ def _look_at_signs(memory: Struct) -> None:
 
 
 @part
+def _let_go(memory: Struct, h: float) -> None:
+    """Forget an estimate that has the wrong sign, where noise hides what inertia the joint has.
+
+    So it begins anew where the disturbance turns, as a Clegg integrator does (Clegg 1958). One
+    that is wrong again so soon that its joint swings is trusted half as much.
+    """
+    M, r, alpha, right_time = (
+        memory.measured_M,
+        memory.disturbance,
+        memory.disturbing_acceleration,
+        memory.right_time,
+    )
+    n = r.shape[0]
+    for j in range(n):
+        if not _is_noisy(memory, j):
+            continue
+        if memory.is_wrong[j] == 0.0:
+            right_time[j] += h
+            continue
+        if LEAST_SWING_TIME < right_time[j] < SWING_TIME:
+            memory.observer_trust[j] *= 0.5
+        right_time[j] = 0.0
+        gone = min(h / OPEN_TIME, 1.0)
+        if memory.couples:
+            for i in range(n):
+                r[i] -= gone * M[i, j] * alpha[j]
+        else:
+            r[j] -= gone * r[j]
+
+
+@part
 def _cancel(memory: Struct, h: float) -> None:
-    """Write what is cancelled: the estimate, unless it has the wrong sign (`_look_at_signs`)."""
+    """Write what is cancelled: the estimate, but for the parts that have the wrong sign.
+
+    Where the motion shows the inertia, r holds what it takes (`kernels.inertia`), and is kept.
+    """
     M, r, cancelled = memory.measured_M, memory.disturbance, memory.cancelled
     share, n, least = memory.cancelled_share, r.shape[0], 1.0
     for i in range(n):
-        share[i] += min(h / OPEN_TIME, 1.0) * (1.0 - memory.is_wrong[i] - share[i])
+        wrong = 0.0 if _is_noisy(memory, i) else memory.is_wrong[i]
+        share[i] += min(h / OPEN_TIME, 1.0) * (1.0 - wrong - share[i])
         least = min(least, share[i])
         cancelled[i] = r[i] if memory.couples else share[i] * r[i]
     if memory.couples and least < 1.0:
@@ -350,72 +349,6 @@ def _cancel(memory: Struct, h: float) -> None:
             for j in range(n):
                 left = (1.0 - share[j]) * memory.disturbing_acceleration[j]
                 cancelled[i] -= M[i, j] * left
-
-
-@part
-def _stable_gain(memory: Struct, lacking: float, i: int) -> float:
-    """Return the gain up to which joint i is stable with an inertia that the model lacks.
-
-    Viscous damping D stays in the loop, since a law that tracks bears that of its reference: with
-    c = 2 w + D / m the polynomial of `observe` is rho s^3 + (K + c) s^2 + (c K + w^2) s + w^2 K.
-    It is stable for every K while c^2 >= (rho - 1) w^2, and else for K < c w^2 / ((rho - 1) w^2 -
-    c^2). The 4 w^2 in c^2 are left out. m, 1 / (M^-1)_ii, is what the joint shows while the others
-    are free.
-
-    Args:
-        memory: Of the controller.
-        lacking: (rho - 1) m [kg m^2 or kg].
-        i: Of the joint.
-    """
-    m, w = memory.shown_inertia[i], memory.joint_rate[i]
-    damping = CERTAIN_DAMPING * memory.joint_damping[i]
-    if damping > 0.0:
-        lacking -= damping * (damping / m + 4.0 * w) / (w * w)
-        if lacking <= 0.0:
-            return np.inf
-    return COUPLED_SHARE * (2.0 * w * m + damping) / lacking
-
-
-@part
-def _quiet_gain(memory: Struct, h: float, independent: float, i: int) -> float:
-    """Return the gain up to which the velocity's noise is little in joint i's estimate.
-
-    It changes slowly. The noise of one velocity enters the estimate at its tick, and leaves it at
-    the next one as far as the gain is still the same: what is left would stay for 1 / K.
-    """
-    gain, now = memory.quiet_gain, memory.observer_gain
-    most = ESTIMATE_NOISE + independent * (INDEPENDENT_NOISE - ESTIMATE_NOISE)
-    wanted = h * most * most / (max(memory.velocity_noise[i], 0.0) + 1e-30)
-    gain[i] = min(gain[i], now)
-    gain[i] += min(h / NOISE_TIME, 1.0) * (min(wanted, now) - gain[i])
-    return float(gain[i])
-
-
-@part
-def _back_off(memory: Struct, i: int, h: float, kick: float, mean_share: float) -> bool:
-    """Halve the trust in the estimate of joint i when it swings to the other side of its mean.
-
-    One that stays at its mean for a while in between does not oscillate: friction turns with the
-    motion. Nor is a count of an encoder a swing: it kicks the estimate by K M c / h, and a tick
-    later kicks it back.
-
-    Returns:
-        Whether the estimate is on one of its sides, beyond `SWING`.
-    """
-    trust, mean, side = memory.observer_trust, memory.disturbance_mean, memory.disturbance_side
-    r = memory.disturbance[i] + memory.friction_direction[i] * memory.friction[i]
-    mean[i] += mean_share * (r - mean[i])
-    trust[i] += h / TRUST_TIME * (1.0 - trust[i])
-    swing = SWING * memory.effort_limit[i] + kick
-    beyond = r - mean[i]
-    swings = abs(beyond) > swing
-    memory.side_time[i] += h
-    if swings:
-        now = 1.0 if beyond > 0.0 else -1.0
-        if side[i] * now < 0.0 and memory.side_time[i] < MEAN_TIME:
-            trust[i] *= 0.5
-        side[i], memory.side_time[i] = now, 0.0
-    return swings
 
 
 @part
@@ -450,6 +383,7 @@ def forget_motion(memory: Struct, tick: Struct) -> None:
     memory.contact_friction[:] = memory.contact_inertia[:] = 0.0
     memory.residual_error[:] = 0.0
     memory.observer_trust[:] = memory.cancelled_share[:] = 1.0
+    memory.right_time[:] = np.inf
     forget_doubtful(memory)
     memory.unexplained[:] = 0.0
     memory.acceleration_before[:] = memory.followed_acceleration[:] = 0.0

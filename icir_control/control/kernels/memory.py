@@ -151,8 +151,10 @@ MEMORY_LAYOUT = Layout(
         'friction_direction': (n,),
         'friction_time': (n,),
         'compensation': (n,),
-        # Of the disturbance, what is cancelled: none while its sign is wrong.
+        # Of the disturbance, what is cancelled: none while its sign is wrong; and for how long it
+        # has not been.
         'is_wrong': (n,),
+        'right_time': (n,),
         'cancelled_share': (n,),
         'cancelled': (n,),
         # What was learnt at rest: weight of a load and of a heavier arm, and what is left.

@@ -1,0 +1,146 @@
+"""How fast each joint's estimate of the disturbance follows: stable, and quiet in noise."""
+
+import numpy as np
+
+from icir_control.compiled import part
+from icir_control.control.kernels.contact import is_pressed
+from icir_control.control.kernels.plant import NOISE_TIME, QUIET
+from icir_control.control.kernels.structs import Struct
+
+ESTIMATE_NOISE = 1.0
+"""[rad/s^2 or m/s^2] That the noise of the velocity may bring into an estimate, over inertia."""
+
+INDEPENDENT_NOISE = 0.85
+"""The same of a velocity that is no difference of positions: its errors do not cancel."""
+
+LATENESS = 0.25
+"""Lag of what is cancelled in such noise, as a share of the lag 1 / K of the estimate."""
+
+COUPLED_SHARE = 0.7
+"""Of the gain that one joint by itself allows; a load off the axis couples joints."""
+
+CERTAIN_DAMPING = 0.5
+"""Share of the damping in the URDF that a joint surely has."""
+
+GROWTH_TIME = 0.1
+"""[s] In which the gain of a joint grows e-fold at the most where its velocity is noisy."""
+
+SWING = 0.03
+"""Share of the effort limit by which an estimate passes its own mean when it oscillates."""
+
+MEAN_TIME = 0.3
+"""[s] Of that mean, and the longest between two swings."""
+
+TRUST_TIME = 5.0
+"""[s] In which an observer that has backed off trusts the plant again."""
+
+WINDUP_TIME = 0.01
+"""[s] In saturation, after which the estimate waits: noise alone saturates a torque at times."""
+
+
+@part
+def gain_share(memory: Struct, h: float, lacking: float, independent: float, i: int) -> float:
+    """Return the share K h of what joint i's estimate is off by that it takes in.
+
+    Args:
+        memory: Of the controller.
+        h: The period [s].
+        lacking: See `lacking_inertia` [kg m^2 or kg].
+        independent: See `independence`.
+        i: Of the joint.
+    """
+    gain = memory.observer_gain
+    quiet = _quiet_gain(memory, h, independent, i)
+    # What is not cancelled is no part of the loop.
+    stable = min(gain, _stable_gain(memory, lacking, i)) if memory.tracks else gain
+    if memory.velocity_noise[i] > QUIET:
+        stable = min(stable, (1.0 + h / GROWTH_TIME) * memory.stable_gain[i])
+    memory.stable_gain[i] = stable
+    if memory.time_saturated > WINDUP_TIME:
+        return 0.0  # what the arm does without its feedback lasts no longer than that
+    if memory.presses and is_pressed(memory, i):
+        return 0.0  # who cancels what a surface pushes back with presses ever harder
+    return min(memory.observer_trust[i] * min(stable, quiet) * h, 1.0)
+
+
+@part
+def _stable_gain(memory: Struct, lacking: float, i: int) -> float:
+    """Return the gain up to which joint i is stable with an inertia that the model lacks.
+
+    Viscous damping D stays in the loop, since a law that tracks bears that of its reference: with
+    c = 2 w + D / m the polynomial of `observe` is rho s^3 + (K + c) s^2 + (c K + w^2) s + w^2 K.
+    It is stable for every K while c^2 >= (rho - 1) w^2, and else for K < c w^2 / ((rho - 1) w^2 -
+    c^2). The 4 w^2 in c^2 are left out. m, 1 / (M^-1)_ii, is what the joint shows while the others
+    are free.
+
+    Args:
+        memory: Of the controller.
+        lacking: (rho - 1) m [kg m^2 or kg].
+        i: Of the joint.
+    """
+    m, w = memory.shown_inertia[i], memory.joint_rate[i]
+    damping = CERTAIN_DAMPING * memory.joint_damping[i]
+    if damping > 0.0:
+        lacking -= damping * (damping / m + 4.0 * w) / (w * w)
+        if lacking <= 0.0:
+            return np.inf
+    return COUPLED_SHARE * (2.0 * w * m + damping) / lacking
+
+
+@part
+def _quiet_gain(memory: Struct, h: float, independent: float, i: int) -> float:
+    """Return the gain up to which the velocity's noise is little in joint i's estimate.
+
+    It changes slowly. The noise of one velocity enters the estimate at its tick, and leaves it at
+    the next one as far as the gain is still the same: what is left would stay for 1 / K.
+    """
+    gain, now = memory.quiet_gain, memory.observer_gain
+    most = ESTIMATE_NOISE + independent * (INDEPENDENT_NOISE - ESTIMATE_NOISE)
+    wanted = h * most * most / (max(memory.velocity_noise[i], 0.0) + 1e-30)
+    gain[i] = min(gain[i], now)
+    gain[i] += min(h / NOISE_TIME, 1.0) * (min(wanted, now) - gain[i])
+    return float(gain[i])
+
+
+@part
+def lag_of_noise(memory: Struct, gain: float, i: int) -> float:
+    """Return the lag T of what is cancelled that lets little of the noise through [s].
+
+    Fed back through it, white noise is so with K / (T s + 1), of a variance of K^2 / (2 T): what
+    the quietest gain passes at `LATENESS`, a slower one passes at a shorter lag.
+
+    Args:
+        memory: Of the controller.
+        gain: K, at which the estimate of the joint is corrected now [1/s].
+        i: Of the joint.
+    """
+    quiet = memory.quiet_gain[i]
+    share = gain / quiet
+    return float(LATENESS / quiet * share * share)
+
+
+@part
+def back_off(memory: Struct, i: int, h: float, kick: float, mean_share: float) -> bool:
+    """Halve the trust in the estimate of joint i when it swings to the other side of its mean.
+
+    One that stays at its mean for a while in between does not oscillate: friction turns with the
+    motion. Nor is a count of an encoder a swing: it kicks the estimate by K M c / h, and a tick
+    later kicks it back.
+
+    Returns:
+        Whether the estimate is on one of its sides, beyond `SWING`.
+    """
+    trust, mean, side = memory.observer_trust, memory.disturbance_mean, memory.disturbance_side
+    r = memory.disturbance[i] + memory.friction_direction[i] * memory.friction[i]
+    mean[i] += mean_share * (r - mean[i])
+    trust[i] += h / TRUST_TIME * (1.0 - trust[i])
+    swing = SWING * memory.effort_limit[i] + kick
+    beyond = r - mean[i]
+    swings = abs(beyond) > swing
+    memory.side_time[i] += h
+    if swings:
+        now = 1.0 if beyond > 0.0 else -1.0
+        if side[i] * now < 0.0 and memory.side_time[i] < MEAN_TIME:
+            trust[i] *= 0.5
+        side[i], memory.side_time[i] = now, 0.0
+    return swings
