@@ -531,6 +531,53 @@ def test_an_arm_that_is_held_from_the_start_on_is_where_it_was_in_the_mean():
     assert np.abs(off).max() < 1.2e-4
 
 
+def assert_predictor_does_no_harm(plant: Plant, most: float) -> None:
+    """Beside the textbook's law, which predicts nothing; two counts of an encoder are no error.
+
+    A joint that breaks away from friction may be faster than without, for a moment.
+    """
+    ours = shipped('home', plant, {'predictor.delay_steps': plant.delay_steps})
+    theirs = textbook('home', plant)
+    counts = 2.0 * 2.0 * np.pi / 2**17 if plant.encoder_bits else 0.0
+    assert ours.error <= max(most * theirs.error, counts)
+    assert ours.speed_share <= (1.3 if plant.joint_friction else TOO_FAST)
+
+
+@pytest.mark.parametrize(
+    'deviations',
+    [
+        {'joint_damping': 0.5, 'delay_steps': 2} | NOISE,
+        LOAD | {'encoder_bits': 17, 'delay_steps': 2},
+        LOAD | {'rotor_inertia': 0.05, 'delay_steps': 2, 'integrator': 'rk4'},
+        {'joint_friction': 1.0, 'rotor_inertia': 0.05, 'delay_steps': 2},
+    ],
+    ids=['damping, noise', 'load, encoders', 'load, rotors', 'friction, rotors'],
+)
+def test_predictor_does_no_harm_where_the_model_is_wrong(deviations):
+    """Anchors: stopped 0.3 to 2 rad off its path, since the slow estimate foretold the motion.
+
+    The textbook's law has 0.02 to 0.06 rad.
+    """
+    assert_predictor_does_no_harm(Plant(**deviations), 1.0)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize('plant', [p for p in combinations(51) if p.delay_steps], ids=str)
+def test_predictor_does_no_harm_on_plants_with_several_deviations(plant):
+    assert_predictor_does_no_harm(plant, 1.2)
+
+
+@pytest.mark.slow
+def test_predictor_and_observer_are_stable_for_inertia_that_the_model_lacks():
+    """Anchor: the last of seven joints, which has 180 times its inertia, swung ever wider."""
+    load = {'payload_mass': 2.0, 'payload_offset': [0.1, 0.0, 0.0]}
+    plant = Plant(rotor_inertia=0.05, delay_steps=2, **load, **NOISE)
+    loop = ClosedLoop(robot='gen3_7dof', start=np.zeros(7), plant=plant, predictor__delay_steps=2)
+    loop.go('home', 4.0)
+    swings = [loop.run(1000).joint_error() for _ in range(8)]
+    assert swings[-1] < 0.5 * swings[0]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize('delay', [1, 2])
 def test_predictor_in_a_motion_that_begins_in_motion(delay):

@@ -52,7 +52,7 @@ def gain_share(memory: Struct, h: float, lacking: float, independent: float, i: 
     gain = memory.observer_gain
     quiet = _quiet_gain(memory, h, independent, i)
     # What is not cancelled is no part of the loop.
-    stable = min(gain, _stable_gain(memory, lacking, i)) if memory.tracks else gain
+    stable = min(gain, _stable_gain(memory, h, lacking, i)) if memory.tracks else gain
     if memory.velocity_noise[i] > QUIET:
         stable = min(stable, (1.0 + h / GROWTH_TIME) * memory.stable_gain[i])
     memory.stable_gain[i] = stable
@@ -64,17 +64,19 @@ def gain_share(memory: Struct, h: float, lacking: float, independent: float, i: 
 
 
 @part
-def _stable_gain(memory: Struct, lacking: float, i: int) -> float:
+def _stable_gain(memory: Struct, h: float, lacking: float, i: int) -> float:
     """Return the gain up to which joint i is stable with an inertia that the model lacks.
 
     Viscous damping D stays in the loop, since a law that tracks bears that of its reference: with
     c = 2 w + D / m the polynomial of `observe` is rho s^3 + (K + c) s^2 + (c K + w^2) s + w^2 K.
     It is stable for every K while c^2 >= (rho - 1) w^2, and else for K < c w^2 / ((rho - 1) w^2 -
     c^2). The 4 w^2 in c^2 are left out. m, 1 / (M^-1)_ii, is what the joint shows while the others
-    are free.
+    are free. Over n periods of delay, for which the state is predicted, a heavier joint keeps less
+    of its damping; so much that K is 1 + 4 (w n h)^2 times less.
 
     Args:
         memory: Of the controller.
+        h: The period [s].
         lacking: (rho - 1) m [kg m^2 or kg].
         i: Of the joint.
     """
@@ -84,7 +86,8 @@ def _stable_gain(memory: Struct, lacking: float, i: int) -> float:
         lacking -= damping * (damping / m + 4.0 * w) / (w * w)
         if lacking <= 0.0:
             return np.inf
-    return COUPLED_SHARE * (2.0 * w * m + damping) / lacking
+    late = w * h * memory.delay
+    return COUPLED_SHARE * (2.0 * w * m + damping) / (lacking * (1.0 + 4.0 * late * late))
 
 
 @part

@@ -151,6 +151,10 @@ MEMORY_LAYOUT = Layout(
         'friction_direction': (n,),
         'friction_time': (n,),
         'compensation': (n,),
+        # A faster estimate, of what it takes of the acceleration, for the state over a delay.
+        'fast_acceleration': (n,),
+        'foreseen_acceleration': (n,),
+        'foreseen_disturbance': (n,),
         # Of the disturbance, what is cancelled: none while its sign is wrong; and for how long it
         # has not been.
         'is_wrong': (n,),

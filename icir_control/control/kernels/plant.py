@@ -141,19 +141,21 @@ def predict(dynamics: np.ndarray, memory: Struct, tick: Struct) -> None:
         bring_terms(dynamics, memory, tick)
         if k == 0:
             remember(memory, mass_matrix_of(dynamics), nle_of(dynamics), tick)
-        step_plant(dynamics, memory, tick, memory.delayed_torque[k])
+        step_plant(dynamics, memory, tick, memory.delayed_torque[k], memory.foreseen_disturbance)
 
 
 @kernel
-def step_plant(dynamics: np.ndarray, memory: Struct, tick: Struct, torque: np.ndarray) -> None:
+def step_plant(
+    dynamics: np.ndarray, memory: Struct, tick: Struct, torque: np.ndarray, disturbance: np.ndarray
+) -> None:
     """Advance a state, of which the terms are at hand, by one period under a torque."""
     M, nle, h = mass_matrix_of(dynamics), nle_of(dynamics), tick.period
-    q, v, compensation = tick.q, tick.v, memory.compensation
+    q, v = tick.q, tick.v
     late = 0.5 * (1.0 - memory.euler_share) * h
     n = torque.shape[0]
     ddq, L = scratch_vector(n), scratch_matrix(n, n)
     for i in range(torque.shape[0]):
-        ddq[i] = torque[i] - nle[i] - memory.bias_change[i] + compensation[i]
+        ddq[i] = torque[i] - nle[i] - memory.bias_change[i] + disturbance[i]
     copy_matrix(M, L)
     cholesky(L)
     cholesky_solve(L, ddq)

@@ -202,7 +202,7 @@ def run(dynamics: np.ndarray, memory: Struct, tick: Struct) -> int:
     if outcome == DONE and (answers or operation == ACTUATE):
         _actuate(dynamics, memory, tick)
     if operation == STEP:
-        step_plant(dynamics, memory, tick, memory.torque)
+        step_plant(dynamics, memory, tick, memory.torque, memory.compensation)
     if outcome == DONE and operation not in (PREPARE, SENSE):
         memory.prepared = 0
     if memory.alarm != CALM:
