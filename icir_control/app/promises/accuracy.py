@@ -100,14 +100,22 @@ def delayed_errors(
     return joints, distance
 
 
+_DRAWS = 4  # of the noise, whose peaks are chance
+
+
 def observer_ratio(mode: str, plant: Plant) -> float:
     """Return how many times smaller the observer makes the peak error of the same law.
+
+    In noise it is the mean of some draws.
 
     Args:
         mode: `home`, error of the joints, or `down`, error of the tool.
         plant: How the plant differs.
     """
-    return ratio(shipped(mode, plant, {'observer.gain': 0.0}), shipped(mode, plant, {}))
+    draws = range(_DRAWS) if plant.velocity_noise else [plant.noise_seed]
+    plants = [replace(plant, noise_seed=seed) for seed in draws]
+    off = {'observer.gain': 0.0}
+    return float(np.mean([ratio(shipped(mode, p, off), shipped(mode, p)) for p in plants]))
 
 
 def observer(mode: str, least: float, noise: float = 0.0) -> Iterator[Metric]:
