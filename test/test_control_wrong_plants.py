@@ -554,9 +554,9 @@ def assert_predictor_does_no_harm(plant: Plant, most: float) -> None:
     ids=['damping, noise', 'load, encoders', 'load, rotors', 'friction, rotors'],
 )
 def test_predictor_does_no_harm_where_the_model_is_wrong(deviations):
-    """Anchors: stopped 0.3 to 2 rad off its path, since the slow estimate foretold the motion.
+    """Anchors: stopped 1.3 to 2 rad off its path, since the slow estimate foretold the motion.
 
-    The textbook's law has 0.02 to 0.06 rad.
+    The textbook's law has 0.03 to 0.07 rad.
     """
     assert_predictor_does_no_harm(Plant(**deviations), 1.0)
 

@@ -26,6 +26,7 @@ from icir_control.control.kernels.gains import (
     WINDUP_TIME,
     back_off,
     gain_share,
+    is_noisy,
     lag_of_noise,
 )
 from icir_control.control.kernels.inertia import (
@@ -41,7 +42,6 @@ from icir_control.control.kernels.plant import (
     INERTIA_TICKS,
     LEAST_COUNT,
     LEAST_NUMBER,
-    QUIET,
     independence,
     momentum_of_a_count,
 )
@@ -63,10 +63,6 @@ OPEN_TIME = 0.1
 
 LEAST_SWING_TIME, SWING_TIME = 0.04, 0.4
 """[s] For which an estimate is right between two times that it is wrong, where a joint swings."""
-
-FORESEEING_GAIN, PLAY = 300.0, 3.0
-"""[1/s] Of the estimate for the state over a delay, and standard deviations of its noise that are
-no disturbance: with 200 1/s a heavy joint has no more damping at three periods of delay."""
 
 REST_SPEED = 0.002
 """[rad/s or m/s] Of every joint, below which friction and damping do not count."""
@@ -143,8 +139,6 @@ def observe(memory: Struct, tick: Struct) -> None:
             touch = max(touch, touched)
             if memory.contact == FREE:
                 shares[i] = gain_share(memory, h, lacking, independent, i)
-    if memory.delay > 0:
-        _foresee(memory, h)
     observes = observes and memory.contact == FREE
     memory.couples = 0
     if observes:
@@ -245,7 +239,7 @@ def _correct(memory: Struct, tick: Struct, shares: np.ndarray, change: np.ndarra
         return
     for i in range(n):
         follows = shares[i] < most and not is_stuck(tick, i)
-        noisy = _is_noisy(memory, i) or memory.position_count[i] > LEAST_COUNT
+        noisy = is_noisy(memory, i) or memory.position_count[i] > LEAST_COUNT
         slow = 1.0 if shares[i] > 0.0 and (noisy or follows) else 0.0
         if slow != memory.is_slow[i]:
             memory.is_slow[i], memory.slow_inertia_is_old = slow, 1
@@ -262,12 +256,6 @@ def _correct(memory: Struct, tick: Struct, shares: np.ndarray, change: np.ndarra
         for j in range(n):
             total += A[i, j] * b[j]
         change[i] = total
-
-
-@part
-def _is_noisy(memory: Struct, i: int) -> bool:
-    """Return whether noise hides what inertia joint i has, so that its estimate stays slow."""
-    return bool(memory.velocity_noise[i] > QUIET)
 
 
 @part
@@ -295,7 +283,7 @@ def _look_at_signs(memory: Struct) -> None:
     W, n, couples = memory.inverse_inertia, memory.disturbance.shape[0], memory.couples
     for i in range(n):
         alpha, fast, mean = 0.0, 0.0, 0.0
-        residual_mean = memory.smooth_residual if _is_noisy(memory, i) else memory.residual_mean
+        residual_mean = memory.smooth_residual if is_noisy(memory, i) else memory.residual_mean
         for j in range(n):
             if couples or i == j:
                 alpha += W[i, j] * memory.disturbance[j]
@@ -322,7 +310,7 @@ def _let_go(memory: Struct, h: float) -> None:
     )
     n = r.shape[0]
     for j in range(n):
-        if not _is_noisy(memory, j):
+        if not is_noisy(memory, j):
             continue
         if memory.is_wrong[j] == 0.0:
             right_time[j] += h
@@ -347,7 +335,7 @@ def _cancel(memory: Struct, h: float) -> None:
     M, r, cancelled = memory.measured_M, memory.disturbance, memory.cancelled
     share, n, least = memory.cancelled_share, r.shape[0], 1.0
     for i in range(n):
-        wrong = 0.0 if _is_noisy(memory, i) else memory.is_wrong[i]
+        wrong = 0.0 if is_noisy(memory, i) else memory.is_wrong[i]
         share[i] += min(h / OPEN_TIME, 1.0) * (1.0 - wrong - share[i])
         least = min(least, share[i])
         cancelled[i] = r[i] if memory.couples else share[i] * r[i]
@@ -356,34 +344,6 @@ def _cancel(memory: Struct, h: float) -> None:
             for j in range(n):
                 left = (1.0 - share[j]) * memory.disturbing_acceleration[j]
                 cancelled[i] -= M[i, j] * left
-
-
-@part
-def _foresee(memory: Struct, h: float) -> None:
-    """Write the disturbance that will act over the delay.
-
-    The estimate is too slow for it: of a light joint with damping that the model lacks it would
-    foretell several times the speed. A faster one has the noise of the velocity, and would shake
-    the arm, so what it takes of the acceleration is followed with a play: within it all stays.
-    """
-    M, W, fast, alpha, n = (
-        memory.measured_M,
-        memory.inverse_inertia,
-        memory.fast_acceleration,
-        memory.foreseen_acceleration,
-        memory.unexplained.shape[0],
-    )
-    for i in range(n):
-        now, play = 0.0, PLAY * FORESEEING_GAIN * memory.velocity_deviation[i]
-        for j in range(n):
-            now += W[i, j] * memory.unexplained[j]
-        fast[i] += min(FORESEEING_GAIN * h, 1.0) * (now - fast[i])
-        alpha[i] = min(max(alpha[i], fast[i] - play), fast[i] + play)
-    for i in range(n):
-        total = 0.0
-        for j in range(n):
-            total += M[i, j] * alpha[j]
-        memory.foreseen_disturbance[i] = total
 
 
 @part

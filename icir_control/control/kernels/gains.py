@@ -53,7 +53,7 @@ def gain_share(memory: Struct, h: float, lacking: float, independent: float, i: 
     quiet = _quiet_gain(memory, h, independent, i)
     # What is not cancelled is no part of the loop.
     stable = min(gain, _stable_gain(memory, h, lacking, i)) if memory.tracks else gain
-    if memory.velocity_noise[i] > QUIET:
+    if is_noisy(memory, i):
         stable = min(stable, (1.0 + h / GROWTH_TIME) * memory.stable_gain[i])
     memory.stable_gain[i] = stable
     if memory.time_saturated > WINDUP_TIME:
@@ -61,6 +61,12 @@ def gain_share(memory: Struct, h: float, lacking: float, independent: float, i: 
     if memory.presses and is_pressed(memory, i):
         return 0.0  # who cancels what a surface pushes back with presses ever harder
     return min(memory.observer_trust[i] * min(stable, quiet) * h, 1.0)
+
+
+@part
+def is_noisy(memory: Struct, i: int) -> bool:
+    """Return whether noise hides what inertia joint i has, so that its estimate stays slow."""
+    return bool(memory.velocity_noise[i] > QUIET)
 
 
 @part

@@ -13,6 +13,11 @@ from icir_control.dynamics.kernels import mass_matrix_of, nle_of, terms
 from icir_control.scratch import scratch_matrix, scratch_vector
 from icir_control.spatial.kernels import cholesky, cholesky_solve, clear, copy, copy_matrix
 
+FORESEEING_GAIN, PLAY = 300.0, 3.0
+"""[1/s] Of the estimate for the state over a delay, and standard deviations of its noise that are
+no disturbance. At three periods of delay a heavy joint under kp = 40000 1/s^2 has half of its
+damping left with 300 1/s, a quarter with 200, and none with 400."""
+
 NOISE_TIME = 0.1
 """[s] Over which the noise of the measured velocity is averaged."""
 
@@ -137,11 +142,41 @@ def predict(dynamics: np.ndarray, memory: Struct, tick: Struct) -> None:
         memory: Holds the torques, the oldest first.
         tick: Its time, q and v become those at which the next torque will act.
     """
+    if memory.delay > 0:
+        _foresee(memory, tick.period)
     for k in range(memory.delay):
         bring_terms(dynamics, memory, tick)
         if k == 0:
             remember(memory, mass_matrix_of(dynamics), nle_of(dynamics), tick)
         step_plant(dynamics, memory, tick, memory.delayed_torque[k], memory.foreseen_disturbance)
+
+
+@part
+def _foresee(memory: Struct, h: float) -> None:
+    """Write the disturbance that will act over the delay.
+
+    The estimate is too slow for it: of a light joint with damping that the model lacks it would
+    foretell several times the speed. A faster one has the noise of the velocity, and would shake
+    the arm, so what it takes of the acceleration is followed with a play: within it all stays.
+    """
+    M, W, fast, alpha, n = (
+        memory.measured_M,
+        memory.inverse_inertia,
+        memory.fast_acceleration,
+        memory.foreseen_acceleration,
+        memory.unexplained.shape[0],
+    )
+    for i in range(n):
+        now, play = 0.0, PLAY * FORESEEING_GAIN * memory.velocity_deviation[i]
+        for j in range(n):
+            now += W[i, j] * memory.unexplained[j]
+        fast[i] += min(FORESEEING_GAIN * h, 1.0) * (now - fast[i])
+        alpha[i] = min(max(alpha[i], fast[i] - play), fast[i] + play)
+    for i in range(n):
+        total = 0.0
+        for j in range(n):
+            total += M[i, j] * alpha[j]
+        memory.foreseen_disturbance[i] = total
 
 
 @kernel
