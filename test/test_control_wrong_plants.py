@@ -350,6 +350,14 @@ def test_an_estimate_begins_anew_where_the_disturbance_turns(deviations, share):
     assert ours <= share * seven_joints_textbook(plant, 40000.0, WAY)
 
 
+def test_the_joint_that_feedback_shakes_becomes_the_softest():
+    """Anchor: 1.12, where all joints are as soft as it, so that the load pushes them aside."""
+    late = {'delay_steps': 2, 'encoder_bits': 17, 'integrator': 'rk4'}
+    plant = Plant(mass_scale=0.9, joint_damping=0.5, **LOAD, **late)
+    ours = seven_joints_error(plant, 40000.0, WAY)
+    assert ours <= seven_joints_textbook(plant, 40000.0, WAY)
+
+
 def test_an_estimate_that_is_wrong_again_and_again_is_trusted_less():
     """Anchor: 1.25; late torque leaves a joint with a rotor little damping, the observer none."""
     plant = Plant(rotor_inertia=0.05, mass_scale=1.1, delay_steps=2, integrator='rk4', **NOISE)
@@ -361,14 +369,9 @@ def test_an_estimate_that_is_wrong_again_and_again_is_trusted_less():
 @pytest.mark.parametrize('goal', [WAY, -WAY], ids=['there', 'the other way'])
 @pytest.mark.parametrize('plant', [*combinations(51)], ids=str)
 def test_seven_joints_are_no_worse_on_plants_with_several_deviations(plant, goal):
-    """As the arm sets off nothing is known of it: with rotors and late torque 3 % are chance.
-
-    A lighter arm that is late is shaken: its feedback becomes softer, and lets a load through.
-    """
-    is_shaken = plant.mass_scale < 1.0 and plant.delay_steps == 2 and plant.encoder_bits > 0
-    most = 1.15 if is_shaken and plant.payload_mass > 0.0 else 1.04
+    """As the arm sets off nothing is known of it: with rotors and late torque 3 % are chance."""
     ours = seven_joints_error(plant, 40000.0, goal)
-    assert ours <= most * seven_joints_textbook(plant, 40000.0, goal)
+    assert ours <= 1.04 * seven_joints_textbook(plant, 40000.0, goal)
 
 
 def there_and_back(plant: Plant, way: np.ndarray) -> tuple[float, float]:

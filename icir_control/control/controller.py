@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from icir_control.compiled import reporting
 from icir_control.control.config import ControllerConfig, Mode
-from icir_control.control.engine import MUCH_SOFTER, SOFTER, Engine
+from icir_control.control.engine import MUCH_SOFTER, SOFTER, SOFTER_BESIDE, Engine
 from icir_control.control.kernels.contact import FREE
 from icir_control.control.kernels.estimate import forget_doubtful
 from icir_control.control.kernels.limits import FEW_TURNS
@@ -233,13 +233,16 @@ class Controller(Switching):
         self._events.append(Event(level, f'{self.mode or "held"}: {words}', self.mode))
 
     def _soften(self) -> None:
-        """Give feedback less bandwidth, since it shakes the arm, and go on."""
+        """Give feedback less bandwidth, most where a joint shakes, and go on."""
         engine, before = self._engine, self.bandwidth
-        engine.reduce_bandwidth(SOFTER)
+        shares = np.full(engine.arm.nv, SOFTER_BESIDE)
+        i = int(abs(engine.memory.shaking_side)) - 1
+        shares[i] = SOFTER
+        engine.reduce_bandwidth(shares)
         if self.bandwidth == before:
             return
         engine.take_parameters(self._mode.law)
-        joint = engine.arm.model.joint_names[int(abs(engine.memory.shaking_side)) - 1]
+        joint = engine.arm.model.joint_names[i]
         words = f'{self.mode or "held"}: joint {joint} shakes; {self._softer}: {_NOT_THE_MODEL}'
         self._events.append(Event('warning', words, self.mode))
 

@@ -45,6 +45,9 @@ CONFIRMING_STEPS = 3
 SOFTER, MUCH_SOFTER = 0.85, 0.25
 """Share of its bandwidth that feedback keeps where it shakes the arm, or cannot hold it."""
 
+SOFTER_BESIDE = 0.95
+"""The same of the other joints where one shakes: M^-1 couples them."""
+
 SOFTEST = 1.0 / 16.0
 """The least: 12 rad/s as shipped, with 30 times the inertia in the model that the arm has."""
 
@@ -146,7 +149,7 @@ class Engine:
         self.take_wrench(np.zeros(6), np.inf)
         self.clear_alarm()
         begin_to_yield(memory, self.tick_record)
-        memory.bandwidth = 1.0
+        memory.bandwidth[:] = 1.0
         self.workspace.set_losses(self.arm.model.joint_damping, self.arm.model.joint_friction)
         memory.has_torque = memory.prepared = 0
         memory.disturbance[:] = memory.compensation[:] = memory.disturbance_at_rest[:] = 0.0
@@ -247,13 +250,14 @@ class Engine:
         self.memory.shaking_turns = 0.0
         self.memory.brake_rate[:] = 0.0
 
-    def reduce_bandwidth(self, share: float) -> None:
+    def reduce_bandwidth(self, shares: ArrayLike) -> None:
         """Give feedback less bandwidth from the next law on, until the next start.
 
         Args:
-            share: Of its bandwidth, that it keeps.
+            shares: (nv,) Of its bandwidth, that each joint keeps; or one for all.
         """
-        self.memory.bandwidth = max(share * self.memory.bandwidth, SOFTEST)
+        bandwidth = self.memory.bandwidth
+        np.maximum(shares * bandwidth, SOFTEST, out=bandwidth)
 
     def forget_motion(self) -> None:
         """Forget what was learnt while the arm shook, but for its weight at rest.

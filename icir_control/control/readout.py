@@ -140,8 +140,8 @@ class Readout:
 
     @property
     def bandwidth(self) -> float:
-        """Of feedback, as a share of what is configured; below 1 after an arm was not held."""
-        return float(self._engine.memory.bandwidth)
+        """Of the feedback of the softest joint, as a share of what is configured."""
+        return float(self._engine.memory.bandwidth.min())
 
     @property
     def path_limited(self) -> bool:

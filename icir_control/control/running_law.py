@@ -95,9 +95,9 @@ class RunningLaw:
         """
         self.law = law
         memory, tick, values = self._memory, self._record, config.values
-        w = memory.bandwidth
+        w, least = memory.bandwidth, memory.bandwidth.min()
         memory.delay = values.predictor.delay_steps
-        memory.observer_gain = w * values.observer.gain
+        memory.observer_gain = values.observer.gain
         memory.joint_rate[:] = w * config.joint_rate
         memory.uncertain_inertia[:] = config.uncertain_inertia
         memory.torque_rate_limit[:] = config.torque_rate_limit
@@ -113,8 +113,8 @@ class RunningLaw:
         self.ramps[:] = [
             (tick.joint_kp, w * w * joint_kp),
             (tick.joint_kd, w * joint_kd),
-            (tick.task_kp, w * w * task_kp),
-            (tick.task_kd, w * task_kd),
+            (tick.task_kp, least * least * task_kp),
+            (tick.task_kd, least * task_kd),
         ]
         for name, number in (numbers_of(law) if _is_compiled(law) else {}).items():
             field = self._struct[name]

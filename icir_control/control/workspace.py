@@ -173,7 +173,8 @@ class Workspace:
         memory.acceleration_limit[:] = memory.torque_rate_limit[:] = np.inf
         self.forget_contact()
         memory.singular_direction[:] = memory.reference_direction[:] = 1.0 / np.sqrt(6.0)
-        memory.speed_scale = memory.path_rate = memory.effort_share = memory.bandwidth = 1.0
+        memory.speed_scale = memory.path_rate = memory.effort_share = 1.0
+        memory.bandwidth[:] = 1.0
         tick.period = 1e-3
         for pose in (tick.pose, tick.pose_reference, memory.pose_start):
             pose[:3] = np.eye(3)

@@ -154,7 +154,7 @@ def observe(memory: Struct, tick: Struct) -> None:
             most = LARGEST_SHARE * limit[i]
             r[i] = min(max(r[i] + change[i], -most), most)
             if not (has_turned(memory, i) and has_friction(memory, i)):
-                quiet = memory.quiet_gain[i] / gain
+                quiet = memory.quiet_gain[i] / (memory.bandwidth[i] * gain)
                 excess[i] -= independence(memory, h, i) * (1.0 - quiet * quiet) * (r[i] - before)
             learnt = change[i]
             if has_agreed(memory, i):

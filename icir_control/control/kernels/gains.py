@@ -49,7 +49,7 @@ def gain_share(memory: Struct, h: float, lacking: float, independent: float, i: 
         independent: See `independence`.
         i: Of the joint.
     """
-    gain = memory.observer_gain
+    gain = memory.bandwidth[i] * memory.observer_gain
     quiet = _quiet_gain(memory, h, independent, i)
     # What is not cancelled is no part of the loop.
     stable = min(gain, _stable_gain(memory, h, lacking, i)) if memory.tracks else gain
@@ -103,7 +103,7 @@ def _quiet_gain(memory: Struct, h: float, independent: float, i: int) -> float:
     It changes slowly. The noise of one velocity enters the estimate at its tick, and leaves it at
     the next one as far as the gain is still the same: what is left would stay for 1 / K.
     """
-    gain, now = memory.quiet_gain, memory.observer_gain
+    gain, now = memory.quiet_gain, memory.bandwidth[i] * memory.observer_gain
     most = ESTIMATE_NOISE + independent * (INDEPENDENT_NOISE - ESTIMATE_NOISE)
     wanted = h * most * most / (max(memory.velocity_noise[i], 0.0) + 1e-30)
     gain[i] = min(gain[i], now)

@@ -109,8 +109,8 @@ MEMORY_LAYOUT = Layout(
         # What the model does not know.
         'observer_gain': (),
         'joint_rate': (n,),
-        # Of gains and observer, a share of what is configured.
-        'bandwidth': (),
+        # Of the gains and the observer of a joint, a share of what is configured.
+        'bandwidth': (n,),
         'observer_trust': (n,),
         # Inertia of a joint beyond the model: what is declared, and what its motion shows.
         'uncertain_inertia': (n,),
