@@ -29,6 +29,9 @@ from icir_control.trajectory import SE3Trajectory
 
 IMAGES = Path(__file__).parent / 'images'
 PERIOD = 1e-3  # s
+NOTHING_UNCERTAIN = {
+    f'observer.uncertain_{what}': 0 for what in ('inertia', 'mass', 'delay_steps')
+}
 STILL = Motion(np.zeros(3), np.zeros(3))
 
 # Okabe and Ito's colours, which the colour-blind tell apart.
@@ -224,8 +227,7 @@ def observer(figure: Figure) -> None:
     for axes, (title, plant) in zip(panels.flat, plants.items(), strict=True):
         peaks = []
         for gain, colour in ((0.0, ORANGE), (200.0, BLUE)):
-            certain = {'observer.uncertain_inertia': 0.0, 'observer.uncertain_mass': 0.0}
-            run = Run(UPRIGHT, {**certain, 'observer.gain': gain}, plant)
+            run = Run(UPRIGHT, {**NOTHING_UNCERTAIN, 'observer.gain': gain}, plant)
             run.go('home', 3.0)
             path = cubic(run.time, 2.0)[:, None] * HOME
             error = np.abs(run.q - path).max(axis=1)

@@ -14,6 +14,7 @@ ALL_AT_ONCE = {
     'observer.gain': 200.0,
     'observer.uncertain_inertia': 0.0,
     'observer.uncertain_mass': 0.0,
+    'observer.uncertain_delay_steps': 0,
 }
 
 

@@ -490,12 +490,34 @@ def test_inertia_that_joints_gain_after_they_have_shown_none_is_noticed():
 
 def test_an_observer_that_trusts_its_model_notices_inertia_that_is_not_declared():
     """Anchor: more than 2 times the error where the motion does not show the inertia."""
-    trusting = {'observer__uncertain_inertia': 0.0, 'observer__uncertain_mass': 0.0}
+    trusting = {f'observer__uncertain_{what}': 0 for what in ('inertia', 'mass', 'delay_steps')}
     plant = Plant(rotor_inertia=0.05)
     loop = ClosedLoop(plant=plant, observer__gain=200.0, **trusting)
     loop.go('hold', 0.3)
     trusted = joint_motion_error(loop, 'home', 2.5, HOME)
     assert trusted <= textbook('home', plant).error
+
+
+@pytest.mark.parametrize('gain', [100.0, 200.0])
+@pytest.mark.parametrize(
+    'deviations',
+    [
+        {},
+        {'mass_scale': 0.9, 'rotor_inertia': 0.005, 'substeps': 5},
+        pytest.param({'mass_scale': 0.9} | LOAD, marks=pytest.mark.slow),
+        pytest.param(
+            {'mass_scale': 0.9, 'joint_friction': 1.0, 'rotor_inertia': 0.05},
+            marks=pytest.mark.slow,
+        ),
+    ],
+    ids=['late', 'and lighter, rotors', 'and lighter, loaded', 'and lighter, rotors, friction'],
+)
+def test_a_fast_observer_is_stable_where_torque_is_late(deviations, gain):
+    """Anchors: up to 1.6 rad off the path, stopped; 0.4 mrad beside the textbook's 23 urad."""
+    plant = Plant(delay_steps=2, **deviations)
+    ours, theirs = shipped('home', plant, {'observer': {'gain': gain}}), textbook('home', plant)
+    assert ours.speed_share < max(TOO_FAST, theirs.speed_share)
+    assert ours.error <= theirs.error
 
 
 def test_how_the_plant_integrates_is_learnt_where_it_is_not_said():

@@ -99,6 +99,7 @@ class RunningLaw:
         memory.delay = values.predictor.delay_steps
         memory.observer_gain = values.observer.gain
         memory.joint_rate[:] = w * config.joint_rate
+        memory.uncertain_delay = values.observer.uncertain_delay_steps
         memory.uncertain_inertia[:] = config.uncertain_inertia
         memory.torque_rate_limit[:] = config.torque_rate_limit
         memory.speed_scale = values.speed_scale

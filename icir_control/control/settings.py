@@ -110,6 +110,14 @@ class Observer:
         lower=0.0,
         upper=1000.0,
     )
+    uncertain_delay_steps: int = parameter(
+        2,
+        'control periods',
+        'by which torque may be late beyond predictor.delay_steps; a fast observer would shake '
+        'an arm that answers late, and is as fast as that allows',
+        lower=0,
+        upper=LONGEST_DELAY,
+    )
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,12 @@ INDEPENDENT_NOISE = 0.85
 LATENESS = 0.25
 """Lag of what is cancelled in such noise, as a share of the lag 1 / K of the estimate."""
 
+LATE_MARGIN = 1.0625
+"""Of (2 w + K) (n + 1/2) h, with torque that is n periods h late; pi / 3 is the edge."""
+
+LATE_SHARE = 0.125
+"""Share of w that an observer may have at such gains in any case."""
+
 COUPLED_SHARE = 0.7
 """Of the gain that one joint by itself allows; a load off the axis couples joints."""
 
@@ -52,7 +58,10 @@ def gain_share(memory: Struct, h: float, lacking: float, independent: float, i: 
     gain = memory.bandwidth[i] * memory.observer_gain
     quiet = _quiet_gain(memory, h, independent, i)
     # What is not cancelled is no part of the loop.
-    stable = min(gain, _stable_gain(memory, h, lacking, i)) if memory.tracks else gain
+    if memory.tracks:
+        stable = min(gain, _prompt_gain(memory, h, i), _stable_gain(memory, h, lacking, i))
+    else:
+        stable = gain
     if is_noisy(memory, i):
         stable = min(stable, (1.0 + h / GROWTH_TIME) * memory.stable_gain[i])
     memory.stable_gain[i] = stable
@@ -67,6 +76,24 @@ def gain_share(memory: Struct, h: float, lacking: float, independent: float, i: 
 def is_noisy(memory: Struct, i: int) -> bool:
     """Return whether noise hides what inertia joint i has, so that its estimate stays slow."""
     return bool(memory.velocity_noise[i] > QUIET)
+
+
+@part
+def _prompt_gain(memory: Struct, h: float, i: int) -> float:
+    """Return the gain that leaves joint i stable where its torque is late, as is declared.
+
+    At high frequencies what is cancelled adds K to the damping 2 w of the feedback: the loop gain
+    of both is (2 w + K) / s, whose phase at the crossover the delay takes away. What arrives n
+    periods late, and is held for one, allows of 2 w + K some pi / 3 / ((n + 1/2) h).
+
+    Args:
+        memory: Of the controller.
+        h: The period [s].
+        i: Of the joint.
+    """
+    w = memory.joint_rate[i]
+    margin = LATE_MARGIN / ((memory.uncertain_delay + 0.5) * h)
+    return max(margin - 2.0 * w, LATE_SHARE * w)
 
 
 @part

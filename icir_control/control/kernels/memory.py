@@ -109,6 +109,7 @@ MEMORY_LAYOUT = Layout(
         # What the model does not know.
         'observer_gain': (),
         'joint_rate': (n,),
+        'uncertain_delay': (),
         # Of the gains and the observer of a joint, a share of what is configured.
         'bandwidth': (n,),
         'observer_trust': (n,),
