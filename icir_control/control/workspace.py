@@ -30,7 +30,7 @@ from icir_control.control.kernels.memory import (
     as_placement,
     as_pose,
 )
-from icir_control.control.kernels.plant import FRICTION_SOFTNESS
+from icir_control.control.kernels.plant import FRICTION_SOFTNESS, LEAST_COUNT
 from icir_control.control.kernels.rehearse import LONGEST_TIMES, LONGEST_WAIT, rehearse
 from icir_control.control.kernels.structs import argument
 from icir_control.control.kernels.tick import STAGES, run
@@ -288,9 +288,12 @@ class Workspace:
             begin_to_press(memory)
         memory.contact, memory.contact_changed, memory.rate_limit = FREE, 0, np.inf
         memory.time_over, memory.time_free, memory.time_still = 0.0, np.inf, np.inf
-        # Where an arm shakes, one sample tells less than the mean so far.
-        off = memory.residual - memory.residual_mean
-        memory.residual_mean += np.where(abs(off) > SHAKING * memory.residual_spread, off, 0.0)
+        # Where an arm shakes, or an encoder kicks, one sample tells less than the mean so far.
+        counts = memory.position_count > LEAST_COUNT
+        now = np.where(counts, memory.smooth_residual, memory.residual)
+        spread = np.where(counts, memory.smooth_spread, memory.residual_spread)
+        off = now - memory.residual_mean
+        memory.residual_mean += np.where(abs(off) > SHAKING * spread, off, 0.0)
         memory.off_joint_path[:] = memory.off_path_rate[:] = 0.0
 
     @property

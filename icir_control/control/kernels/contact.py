@@ -150,10 +150,12 @@ def contact_share(
         noise = NOISE * M[i, i] * memory.velocity_deviation[i] + a_count
         noise *= RESIDUAL_GAIN
         left = max(SMOOTH_NOISE * np.sqrt(independent), SMOOTH_GAIN * h)
-        share = lasts / (torque + beside + left * noise + SHAKING * smooth_spread[i])
+        lasting = lasts / (torque + beside + left * noise + SHAKING * smooth_spread[i])
         least = min(max(SMALL_SHARE * torque, ERRED * error[i]), torque)
-        share = max(share, more / (least + beside + noise + SHAKING * spread[i]))
-        starts = share > START_SHARE and memory.time_over < START_TIME
+        share = max(lasting, more / (least + beside + noise + SHAKING * spread[i]))
+        # The kicks of an encoder are no push: one that lasts shows in the smooth residual.
+        pushed = share if a_count == 0.0 else lasting
+        starts = pushed > START_SHARE and memory.time_over < START_TIME
         if memory.presses and is_pressed(memory, i):
             again = 0.0
         if is_new or not starts:
@@ -161,8 +163,8 @@ def contact_share(
             sample = again * max(SPREAD_RATE * h, 1.0 / (memory.ticks + 1.0))
             spread[i] += sample * (more - spread[i])
             smooth_spread[i] += sample * (lasts - smooth_spread[i])
-        if starts or (is_new and share > START_SHARE):
-            mean[i] = smooth[i] = residual[i]
+        if starts or (is_new and pushed > START_SHARE):
+            mean[i] = smooth[i] = residual[i] if a_count == 0.0 else smooth[i]
             return 0.0
     rate = ERROR_RISE if more > error[i] else ERROR_FALL
     error[i] += rate * h * (more - error[i])
