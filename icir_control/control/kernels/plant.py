@@ -27,6 +27,9 @@ QUIET = 1e-8
 SMOOTH = 0.5
 """[rad/s^2 or m/s^2] Change of the velocity that the model need not explain, in the filter."""
 
+LARGEST_TURNED = 400.0
+"""[rad/s^2 or m/s^2] That the disturbance takes of the acceleration of a joint, as M turns."""
+
 LEAST_COUNT = 1e-7
 """[rad or m] Of an encoder; below it the position is as good as continuous."""
 
@@ -246,12 +249,15 @@ def _turn_disturbance(memory: Struct, M: np.ndarray) -> None:
     """Bring the estimate, M alpha, to this tick's M where its accelerations alpha are corrected.
 
     Held as a torque, what couples the joints would turn with the arm, and a slow joint feels it.
+    What holds a light joint, as friction does, takes more of its acceleration than a wrong model:
+    that is a torque, and turned it would grow without a bound in the heavy joints.
     """
     r, alpha, before = memory.disturbance, memory.disturbing_acceleration, memory.measured_M
     if memory.couples:
         for i in range(r.shape[0]):
             for j in range(r.shape[0]):
-                r[i] += (M[i, j] - before[i, j]) * alpha[j]
+                turned = min(max(alpha[j], -LARGEST_TURNED), LARGEST_TURNED)
+                r[i] += (M[i, j] - before[i, j]) * turned
 
 
 @part
