@@ -98,20 +98,27 @@ def test_a_joint_that_shakes_is_not_shaken_the_more_near_its_speed_limit():
     [
         ('home', {'encoder_bits': 17}),
         ('home', {'encoder_bits': 17} | LOAD),
-        ('home', NOISE | LOAD),
         pytest.param('down', {'encoder_bits': 17}, marks=pytest.mark.slow),
         pytest.param('down', {'encoder_bits': 17} | LOAD, marks=pytest.mark.slow),
     ],
 )
 def test_feedback_that_shakes_an_arm_becomes_softer(mode, deviations):
-    """Anchor: stopped beside its way, 20 to 330 times off the textbook's law, which only shakes.
-
-    In noise 1.56 times its speed limit, and the textbook 1.25.
-    """
+    """Anchor: stopped beside its way, 20 to 330 times off the textbook's, which only shakes."""
     plant = Plant(mass_scale=0.9, delay_steps=2, integrator='rk4', **deviations)
     ours, theirs = shipped(mode, plant), textbook(mode, plant)
     assert ours.speed_share < max(TOO_FAST, theirs.speed_share)
     assert ours.error < 0.8 * theirs.error
+
+
+@pytest.mark.slow
+def test_feedback_that_shakes_an_arm_in_noise_is_no_worse_than_the_textbooks():
+    """Anchor: 1.56 times its speed limit, and the textbook 1.25: of one draw they are chance."""
+    late = {'mass_scale': 0.9, 'delay_steps': 2, 'integrator': 'rk4'}
+    plants = [Plant(**late, **NOISE | LOAD | {'noise_seed': seed}) for seed in range(8)]
+    motions = [(shipped('home', plant), textbook('home', plant)) for plant in plants]
+    fastest = np.mean([[motion.speed_share for motion in both] for both in motions], axis=0)
+    assert fastest[0] < NOISY * fastest[1]
+    assert np.mean([ratio(ours, theirs) for ours, theirs in motions]) < 0.6
 
 
 @pytest.mark.parametrize('late', [0, 1])
@@ -371,6 +378,25 @@ def test_friction_that_holds_a_light_joint_does_not_turn_with_the_arm():
     goal = np.array([1.076, -0.532, -0.081, -0.425, -0.345, -0.746, -0.596])
     ours = seven_joints_error(plant, 40000.0, goal, start)
     assert ours <= 0.9 * seven_joints_textbook(plant, 40000.0, goal, start)
+
+
+def test_noise_that_feedback_amplifies_does_not_make_it_softer():
+    """Anchors: 1.50 and 1.62; softer, feedback let the load through."""
+    late = {'delay_steps': 1, 'integrator': 'implicitfast'}
+    load = {'payload_mass': 1.0, 'payload_offset': [0.05, 0.0, 0.0]}
+    plant = Plant(mass_scale=0.9, **load, **late, **NOISE)
+    for start, goal in (
+        (
+            (0.6, -0.77, 0.33, -0.8, 0.01, -0.1, -0.47),
+            (0.39, -0.4, 0.11, -1.22, 0.24, -0.16, -0.12),
+        ),
+        (
+            (-0.03, -0.18, 0.72, -0.2, 0.61, -0.13, -0.2),
+            (-0.19, -0.71, 0.45, -0.53, 0.08, -0.08, -0.27),
+        ),
+    ):
+        ours = seven_joints_error(plant, 40000.0, np.array(goal), np.array(start))
+        assert ours <= seven_joints_textbook(plant, 40000.0, np.array(goal), np.array(start))
 
 
 def test_an_estimate_that_is_wrong_again_and_again_is_trusted_less():

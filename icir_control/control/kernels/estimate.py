@@ -23,11 +23,12 @@ from icir_control.control.kernels.friction import (
 )
 from icir_control.control.kernels.gains import (
     MEAN_TIME,
+    TAKE_OVER_TIME,
     WINDUP_TIME,
     back_off,
+    fade_excess,
     gain_share,
     is_noisy,
-    lag_of_noise,
 )
 from icir_control.control.kernels.inertia import (
     LARGEST_SHARE,
@@ -51,9 +52,6 @@ from icir_control.spatial.kernels import clear, copy
 
 FADE_TIME = 0.1
 """[s] In which a compensation that holds no more goes 63 % of its way."""
-
-TAKE_OVER_TIME = 0.02
-"""[s] The same where a law begins to cancel what was only observed."""
 
 LEAST_LATE = 0.1
 """[rad/s^2 or m/s^2] That an estimate of the wrong sign takes of the acceleration at least."""
@@ -153,7 +151,7 @@ def observe(memory: Struct, tick: Struct) -> None:
                 memory.followed_acceleration[i] = 0.0
             most = LARGEST_SHARE * limit[i]
             r[i] = min(max(r[i] + change[i], -most), most)
-            if not (has_turned(memory, i) and has_friction(memory, i)):
+            if memory.couples or not (has_turned(memory, i) and has_friction(memory, i)):
                 quiet = memory.quiet_gain[i] / (memory.bandwidth[i] * gain)
                 excess[i] -= independence(memory, h, i) * (1.0 - quiet * quiet) * (r[i] - before)
             learnt = change[i]
@@ -168,6 +166,7 @@ def observe(memory: Struct, tick: Struct) -> None:
         if observes:
             _let_go(memory, h)
         _cancel(memory, h)
+        fade_excess(memory, shares, h, excess)
     else:
         memory.couples = 0
     memory.adopts = 0
@@ -177,10 +176,7 @@ def observe(memory: Struct, tick: Struct) -> None:
                 swings = True
             adopt_inertia(memory, (v[i] - memory.measured_v[i]) / h, h, i)
         if memory.tracks and gain > 0.0:
-            lag = TAKE_OVER_TIME
-            if observes:
-                lag = max(lag, lag_of_noise(memory, shares[i] / h, i))
-            compensation[i] = memory.cancelled[i] + (1.0 - min(h / lag, 1.0)) * excess[i]
+            compensation[i] = memory.cancelled[i] + excess[i]
         else:
             weight, memory.cancelled[i], memory.cancelled_share[i] = memory.weight[i], r[i], 1.0
             if memory.alarm != CALM:

@@ -6,6 +6,7 @@ from icir_control.compiled import part
 from icir_control.control.kernels.contact import is_pressed
 from icir_control.control.kernels.plant import NOISE_TIME, QUIET
 from icir_control.control.kernels.structs import Struct
+from icir_control.scratch import scratch_vector
 
 ESTIMATE_NOISE = 1.0
 """[rad/s^2 or m/s^2] That the noise of the velocity may bring into an estimate, over inertia."""
@@ -36,6 +37,9 @@ SWING = 0.03
 
 MEAN_TIME = 0.3
 """[s] Of that mean, and the longest between two swings."""
+
+TAKE_OVER_TIME = 0.02
+"""[s] In which what is cancelled takes over from what was, where a law begins to cancel."""
 
 TRUST_TIME = 5.0
 """[s] In which an observer that has backed off trusts the plant again."""
@@ -153,6 +157,41 @@ def lag_of_noise(memory: Struct, gain: float, i: int) -> float:
     quiet = memory.quiet_gain[i]
     share = gain / quiet
     return float(LATENESS / quiet * share * share)
+
+
+@part
+def fade_excess(memory: Struct, shares: np.ndarray, h: float, excess: np.ndarray) -> None:
+    """Let a period of its lag go by for what is cancelled beside the estimate.
+
+    Where accelerations are corrected it is theirs that has the lag of each joint: a torque of the
+    heavy joints that comes later than what it brings about in the light ones would push these.
+
+    Args:
+        memory: Of the controller.
+        shares: (n,) as of `gain_share`; 0 where nothing is observed.
+        h: The period [s].
+        excess: (n,) torque that is cancelled beyond the estimate; it is changed [N m or N].
+    """
+    M, W, n = memory.measured_M, memory.inverse_inertia, excess.shape[0]
+    alpha, couples, most = scratch_vector(n), memory.couples, 0.0
+    for i in range(n):
+        most = max(most, abs(excess[i]))
+    if most == 0.0:
+        return
+    for i in range(n):
+        lag = max(TAKE_OVER_TIME, lag_of_noise(memory, shares[i] / h, i))
+        alpha[i] = excess[i]
+        if couples:
+            alpha[i] = 0.0
+            for j in range(n):
+                alpha[i] += W[i, j] * excess[j]
+        alpha[i] *= 1.0 - min(h / lag, 1.0)
+    for i in range(n):
+        excess[i] = alpha[i]
+        if couples:
+            excess[i] = 0.0
+            for j in range(n):
+                excess[i] += M[i, j] * alpha[j]
 
 
 @part

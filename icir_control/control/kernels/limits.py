@@ -11,7 +11,7 @@ from icir_control.control.kernels.memory import (
     TOO_FAST,
     TOO_LONG,
 )
-from icir_control.control.kernels.plant import beside_damping
+from icir_control.control.kernels.plant import beside_damping, independence
 from icir_control.control.kernels.structs import Struct
 from icir_control.spatial.kernels import clear, copy
 
@@ -64,9 +64,16 @@ SHAKING_SPEED = 0.13
 SHAKING_NOISE, SHAKING_COUNTS = 4.0, 2.0
 """Standard deviations, and counts of an encoder in a period, that are no shaking."""
 
-FEW_TURNS, SHAKING_TURNS = 2, 8
+FEW_TURNS, HALF_OF_THEM, SHAKING_TURNS = 2, 4, 8
 """In a row, that tell a joint which shakes from one that catches up; and which are no more what a
 push has left, since that dies away: feedback shakes the arm."""
+
+AMPLIFIED_NOISE, LARGEST_NOISE = 26.0, 0.4
+"""Standard deviations of the velocity as which feedback that is nearly unstable answers its noise,
+and the share of a velocity limit that they are at most: an arm that swings so far is held."""
+
+GROWTH = 1.6
+"""Of its swings within half of these turns, of an arm that is not held for long."""
 
 BRAKE_RATE = 30.0
 """[1/s] At which a braked joint loses speed while its torque is within the limits."""
@@ -193,6 +200,7 @@ def _shakes(memory: Struct, tick: Struct) -> bool:
     memory.turning_time += tick.period
     if memory.turning_time > SHAKING_TIME or memory.shaking_side == 0.0:
         memory.turning_time = memory.shaking_turns = memory.shaking_side = 0.0
+        memory.swing = memory.swings = memory.swings_before = 0.0
         most = 1.0
         for i in range(tick.v.shape[0]):
             share = _shaking_share(memory, tick, i)
@@ -202,19 +210,36 @@ def _shakes(memory: Struct, tick: Struct) -> bool:
     side = memory.shaking_side
     if side == 0.0:
         return False
-    if _shaking_share(memory, tick, int(abs(side)) - 1) * side < -abs(side):
+    i = int(abs(side)) - 1
+    has_turned = _shaking_share(memory, tick, i) * side < -abs(side)
+    if has_turned:
         memory.shaking_side, memory.turning_time = -side, 0.0
         memory.shaking_turns += 1.0
-    if memory.shaking_turns < SHAKING_TURNS:
+        memory.swings += memory.swing
+        memory.swing = 0.0
+    memory.swing = max(memory.swing, abs(_beside_reference(tick, i)))
+    if not has_turned or memory.shaking_turns % HALF_OF_THEM > 0.0:
+        return False
+    swings, before = memory.swings, memory.swings_before
+    memory.swings_before, memory.swings = swings, 0.0
+    noise = AMPLIFIED_NOISE * memory.velocity_deviation[i] * independence(memory, tick.period, i)
+    noise = HALF_OF_THEM * min(noise, LARGEST_NOISE * memory.velocity_limit[i])
+    if memory.shaking_turns < SHAKING_TURNS or swings < min(noise, GROWTH * before):
         return False
     memory.shaking_turns = 0.0
     return True
 
 
 @part
+def _beside_reference(tick: Struct, i: int) -> float:
+    """Return the speed of joint i beside its reference [rad/s or m/s]."""
+    return float(tick.v[i] - tick.velocity_reference[i] if tick.has_joint_reference else tick.v[i])
+
+
+@part
 def _shaking_share(memory: Struct, tick: Struct, i: int) -> float:
     """Return the speed of joint i beside its reference, over what may be shaking."""
-    v = tick.v[i] - tick.velocity_reference[i] if tick.has_joint_reference else tick.v[i]
+    v = _beside_reference(tick, i)
     least = max(
         SHAKING_SPEED * memory.velocity_limit[i],
         SHAKING_NOISE * memory.velocity_deviation[i],

@@ -227,6 +227,10 @@ MEMORY_LAYOUT = Layout(
         'shaking_side': (),
         'turning_time': (),
         'shaking_turns': (),
+        # Its greatest speed since it turned, the sum of those, and that of the turns before.
+        'swing': (),
+        'swings': (),
+        'swings_before': (),
         # The answer.
         'singular_direction': (6,),
         'effort_share': (),
