@@ -29,6 +29,7 @@ from icir_control.control.kernels.gains import (
     fade_excess,
     gain_share,
     is_noisy,
+    share_of_each,
 )
 from icir_control.control.kernels.inertia import (
     LARGEST_SHARE,
@@ -41,9 +42,9 @@ from icir_control.control.kernels.linear import invert
 from icir_control.control.kernels.memory import CALM
 from icir_control.control.kernels.plant import (
     INERTIA_TICKS,
-    LEAST_COUNT,
     LEAST_NUMBER,
     independence,
+    is_rough,
     momentum_of_a_count,
 )
 from icir_control.control.kernels.structs import Struct
@@ -222,9 +223,7 @@ def _correct(memory: Struct, tick: Struct, shares: np.ndarray, change: np.ndarra
         shares: (n,) of what is off.
         change: (n,) is written [N m or N].
     """
-    n, most = shares.shape[0], 0.0
-    W, A, off = memory.inverse_inertia, memory.slow_inertia, scratch_vector(n)
-    fast, b = scratch_vector(n), scratch_vector(n)
+    n, most, off = shares.shape[0], 0.0, scratch_vector(shares.shape[0])
     for i in range(n):
         off[i] = memory.unexplained[i] - memory.disturbance[i]
         change[i] = shares[i] * off[i]
@@ -235,23 +234,12 @@ def _correct(memory: Struct, tick: Struct, shares: np.ndarray, change: np.ndarra
         return
     for i in range(n):
         follows = shares[i] < most and not is_stuck(tick, i)
-        noisy = is_noisy(memory, i) or memory.position_count[i] > LEAST_COUNT
-        slow = 1.0 if shares[i] > 0.0 and (noisy or follows) else 0.0
+        slow = 1.0 if shares[i] > 0.0 and (is_rough(memory, i) or follows) else 0.0
         if slow != memory.is_slow[i]:
             memory.is_slow[i], memory.slow_inertia_is_old = slow, 1
-        fast[i] = (1.0 - slow) * change[i]
     if memory.slow_inertia_is_old:
         _invert_slow(memory)
-    for i in range(n):
-        b[i] = 0.0
-        if memory.is_slow[i]:
-            for j in range(n):
-                b[i] += W[i, j] * (shares[i] * off[j] - fast[j])
-    for i in range(n):
-        total = fast[i]
-        for j in range(n):
-            total += A[i, j] * b[j]
-        change[i] = total
+    share_of_each(memory, shares, off, change)
 
 
 @part

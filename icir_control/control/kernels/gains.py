@@ -160,6 +160,34 @@ def lag_of_noise(memory: Struct, gain: float, i: int) -> float:
 
 
 @part
+def share_of_each(memory: Struct, shares: np.ndarray, x: np.ndarray, kept: np.ndarray) -> None:
+    """Write what is kept of a torque x where each joint keeps a share of its own.
+
+    Of a fast joint that is a share of its torque, of a slow one a share of its acceleration, as
+    `_correct` has it: kept_F = S x_F, W_LL kept_L = S_L (W x)_L - W_LF kept_F.
+
+    Args:
+        memory: Holds W = M^-1, which joints are slow, and W_LL^-1.
+        shares: (n,) S.
+        x: (n,) [N m or N].
+        kept: (n,) is written [N m or N].
+    """
+    W, A, slow, n = memory.inverse_inertia, memory.slow_inertia, memory.is_slow, x.shape[0]
+    fast, b = scratch_vector(n), scratch_vector(n)
+    for i in range(n):
+        fast[i] = (1.0 - slow[i]) * shares[i] * x[i]
+    for i in range(n):
+        b[i] = 0.0
+        if slow[i]:
+            for j in range(n):
+                b[i] += W[i, j] * (shares[i] * x[j] - fast[j])
+    for i in range(n):
+        kept[i] = fast[i]
+        for j in range(n):
+            kept[i] += A[i, j] * b[j]
+
+
+@part
 def fade_excess(memory: Struct, shares: np.ndarray, h: float, excess: np.ndarray) -> None:
     """Let a period of its lag go by for what is cancelled beside the estimate.
 
@@ -172,26 +200,17 @@ def fade_excess(memory: Struct, shares: np.ndarray, h: float, excess: np.ndarray
         h: The period [s].
         excess: (n,) torque that is cancelled beyond the estimate; it is changed [N m or N].
     """
-    M, W, n = memory.measured_M, memory.inverse_inertia, excess.shape[0]
-    alpha, couples, most = scratch_vector(n), memory.couples, 0.0
-    for i in range(n):
-        most = max(most, abs(excess[i]))
-    if most == 0.0:
-        return
+    n, most = excess.shape[0], 0.0
+    left, before = scratch_vector(n), scratch_vector(n)
     for i in range(n):
         lag = max(TAKE_OVER_TIME, lag_of_noise(memory, shares[i] / h, i))
-        alpha[i] = excess[i]
-        if couples:
-            alpha[i] = 0.0
-            for j in range(n):
-                alpha[i] += W[i, j] * excess[j]
-        alpha[i] *= 1.0 - min(h / lag, 1.0)
-    for i in range(n):
-        excess[i] = alpha[i]
-        if couples:
-            excess[i] = 0.0
-            for j in range(n):
-                excess[i] += M[i, j] * alpha[j]
+        left[i], before[i] = 1.0 - min(h / lag, 1.0), excess[i]
+        most = max(most, abs(excess[i]))
+    if memory.couples and most > 0.0:
+        share_of_each(memory, left, before, excess)
+    else:
+        for i in range(n):
+            excess[i] *= left[i]
 
 
 @part

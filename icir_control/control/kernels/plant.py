@@ -27,8 +27,8 @@ QUIET = 1e-8
 SMOOTH = 0.5
 """[rad/s^2 or m/s^2] Change of the velocity that the model need not explain, in the filter."""
 
-LARGEST_TURNED = 400.0
-"""[rad/s^2 or m/s^2] That the disturbance takes of the acceleration of a joint, as M turns."""
+TURNING_SHARE = 0.7
+"""Of a disturbance that noise or counts keep slow, that turns with M as the arm moves."""
 
 LEAST_COUNT = 1e-7
 """[rad or m] Of an encoder; below it the position is as good as continuous."""
@@ -249,15 +249,15 @@ def _turn_disturbance(memory: Struct, M: np.ndarray) -> None:
     """Bring the estimate, M alpha, to this tick's M where its accelerations alpha are corrected.
 
     Held as a torque, what couples the joints would turn with the arm, and a slow joint feels it.
-    What holds a light joint, as friction does, takes more of its acceleration than a wrong model:
-    that is a torque, and turned it would grow without a bound in the heavy joints.
+    Turned as a whole, one that is known slowly grows without a bound in the heavy joints where it
+    is a torque after all, as friction is, that takes much of a light joint's acceleration.
     """
     r, alpha, before = memory.disturbance, memory.disturbing_acceleration, memory.measured_M
     if memory.couples:
-        for i in range(r.shape[0]):
-            for j in range(r.shape[0]):
-                turned = min(max(alpha[j], -LARGEST_TURNED), LARGEST_TURNED)
-                r[i] += (M[i, j] - before[i, j]) * turned
+        for j in range(r.shape[0]):
+            share = TURNING_SHARE if is_rough(memory, j) else 1.0
+            for i in range(r.shape[0]):
+                r[i] += share * (M[i, j] - before[i, j]) * alpha[j]
 
 
 @part
@@ -308,6 +308,12 @@ def independence(memory: Struct, h: float, i: int) -> float:
     """
     noise = max(memory.velocity_noise[i], 0.0) * h * h + 1e-30
     return min(memory.independent_noise[i] / noise, 1.0)
+
+
+@part
+def is_rough(memory: Struct, i: int) -> bool:
+    """Return whether noise, or the counts of an encoder, hide the acceleration of joint i."""
+    return bool(memory.velocity_noise[i] > QUIET or memory.position_count[i] > LEAST_COUNT)
 
 
 @part
