@@ -111,7 +111,7 @@ def test_feedback_that_shakes_an_arm_becomes_softer(mode, deviations):
 
 @pytest.mark.slow
 def test_feedback_that_shakes_a_loaded_arm_becomes_softer():
-    """Anchor: stopped. How an arm shakes is chance: the mean of some whose masses hardly differ."""
+    """Anchor: stopped. How an arm shakes is chance: a mean of some whose masses hardly differ."""
     late = {'delay_steps': 2, 'integrator': 'rk4', 'encoder_bits': 17}
     plants = [Plant(mass_scale=0.9 + 1e-4 * i, **LOAD, **late) for i in range(6)]
     motions = [(shipped('home', plant), textbook('home', plant)) for plant in plants]
