@@ -34,6 +34,7 @@ from icir_control.control.kernels.gains import (
 from icir_control.control.kernels.inertia import (
     LARGEST_SHARE,
     adopt_inertia,
+    doubt_inertia,
     forget_inertia,
     has_agreed,
     lacking_inertia,
@@ -123,6 +124,7 @@ def observe(memory: Struct, tick: Struct) -> None:
             memory.adopted_inertia[i] -= fade * memory.adopted_inertia[i]
     mean_share = max(h / MEAN_TIME, 1.0 / (memory.ticks + 1.0))
     fastest, touch, swings, rests = 0.0, 0.0, False, memory.time_still > REST_TIME
+    backs_off = False
     n, observes = v.shape[0], bool(memory.observing and gain > 0.0)
     excess, counts = scratch_vector(n), scratch_vector(n)
     shares, change = scratch_vector(n), scratch_vector(n)
@@ -173,8 +175,10 @@ def observe(memory: Struct, tick: Struct) -> None:
     memory.adopts = 0
     for i in range(n):
         if observes:
+            trust = memory.observer_trust[i]
             if back_off(memory, i, h, shares[i] * counts[i] / h, mean_share):
                 swings = True
+            backs_off = backs_off or memory.observer_trust[i] < trust
             adopt_inertia(memory, (v[i] - memory.measured_v[i]) / h, h, i)
         if memory.tracks and gain > 0.0:
             compensation[i] = memory.cancelled[i] + excess[i]
@@ -187,6 +191,9 @@ def observe(memory: Struct, tick: Struct) -> None:
         fastest = max(fastest, abs(v[i]))
         noise = REST_NOISE * memory.velocity_deviation[i]
         rests = rests and abs(v[i]) <= max(noise, REST_SPEED)
+    memory.inertia_doubt = max(memory.inertia_doubt - h, 0.0)
+    if backs_off:
+        doubt_inertia(memory)
     decide_contact(memory, tick, touch)
     is_steady = not swings and memory.contact == FREE
     if memory.tracks and (rests or fastest <= REST_SPEED) and is_steady:

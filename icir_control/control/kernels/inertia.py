@@ -51,6 +51,9 @@ NOTED_SHARE = 0.01
 """Of the inertia that a joint shows, from which on M^-1 is found again at once: an old one beside
 the new M would cancel a multiple of the estimate."""
 
+DOUBT_TIME = 1.0
+"""[s] For which no motion shows an inertia, where the estimate of a joint has swung."""
+
 LOST_SHARE = 0.5
 """Of it that must be gone before it is no part of the model any more."""
 
@@ -95,6 +98,7 @@ def lacking_inertia(memory: Struct, unexplained: float, v: np.ndarray, h: float,
     information[i] = max(1.0 - h / INERTIA_TIME, 0.0) * information[i] + 1e-15  # never denormal
     most = ASKED_CHANGE * asked * asked
     is_known = memory.steady_ticks > 0 and memory.ticks * h > NOISE_TIME
+    is_known = is_known and memory.inertia_doubt == 0.0
     if is_known and least + LEAST_CHANGE < size < most:
         information[i] += size
         error = d_change + memory.extra_inertia[i] * a_change
@@ -178,6 +182,21 @@ def forget_inertia(memory: Struct) -> None:
     """Leave the inertia of the model alone, until motion has shown another one again."""
     memory.extra_inertia[:] = memory.inertia_information[:] = memory.inertia_residual[:] = 0.0
     memory.agreeing_samples[:] = memory.other_samples[:] = memory.adopted_inertia[:] = 0.0
+    memory.inertia_doubt = 0.0
+
+
+@part
+def doubt_inertia(memory: Struct) -> None:
+    """Forget what was shown of inertias that have not foretold anything yet, and wait.
+
+    A load couples the joints. Where they swing about it, it hardly moves, and shows nothing of
+    the inertia that it has for the joint that turns it.
+    """
+    memory.inertia_doubt = DOUBT_TIME
+    for i in range(memory.extra_inertia.shape[0]):
+        if not has_agreed(memory, i):
+            memory.extra_inertia[i] = memory.inertia_information[i] = 0.0
+            memory.inertia_residual[i] = memory.agreeing_samples[i] = 0.0
 
 
 @part

@@ -125,6 +125,7 @@ MEMORY_LAYOUT = Layout(
         'adopted_inertia': (n,),
         'adopts': (),
         'inertia_residual': (n,),
+        'inertia_doubt': (),
         'unexplained': (n,),
         'acceleration_before': (n,),
         'followed_acceleration': (n,),
