@@ -224,7 +224,7 @@ SINGLE = {
     'substeps': {'substeps': 5},
     'implicitfast': {'integrator': IMPLICITFAST},
 }
-QUICK = ('smooth_friction', 'load_beside', 'late_state_2', 'floored_counts')
+QUICK = ('load_beside', 'late_state_2', 'floored_counts')
 ONE_OF = (
     ('heavier', 'lighter', ''),
     ('damping', 'viscosity', ''),
