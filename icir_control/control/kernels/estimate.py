@@ -100,8 +100,10 @@ def observe(memory: Struct, tick: Struct) -> None:
     torque is saturated. A law that yields goes back to the estimate at the last time the arm
     was held at rest, which is weight: friction and damping, seen in motion, would push an arm
     that has stopped. So would a push that has ended, which is why an estimate that has just
-    changed is not weight, and why the brake takes no more of the weight than r shows. As far as a
-    load or a heavier arm explain it, the weight changes with the posture.
+    changed is not weight. As far as a load or a heavier arm explain it, the weight changes with
+    the posture. The brake cannot wait for rest: what drives a joint it bears as far as r and
+    the fast residual show it, a load that nobody knew, but no push that has ended. Of what brakes
+    a joint, as friction and damping do, it bears no more than that weight.
     When the gain becomes 0, nothing stays, and the compensation fades.
 
     Args:
@@ -185,7 +187,9 @@ def observe(memory: Struct, tick: Struct) -> None:
         else:
             weight, memory.cancelled[i], memory.cancelled_share[i] = memory.weight[i], r[i], 1.0
             if memory.alarm != CALM:
-                weight = min(max(weight, min(r[i], 0.0)), max(r[i], 0.0))
+                drives = r[i] * v[i] > 0.0
+                acting, borne = (memory.residual[i], r[i]) if drives else (r[i], weight)
+                weight = min(max(borne, min(acting, 0.0)), max(acting, 0.0))
                 fade = min(h / TAKE_OVER_TIME, 1.0)
             compensation[i] += fade * (weight - compensation[i])
         fastest = max(fastest, abs(v[i]))
