@@ -187,7 +187,7 @@ def observe(memory: Struct, tick: Struct) -> None:
         else:
             weight, memory.cancelled[i], memory.cancelled_share[i] = memory.weight[i], r[i], 1.0
             if memory.alarm != CALM:
-                drives = r[i] * v[i] > 0.0
+                drives = shares[i] > 0.0 and r[i] * v[i] > 0.0
                 acting, borne = (memory.residual[i], r[i]) if drives else (r[i], weight)
                 weight = min(max(borne, min(acting, 0.0)), max(acting, 0.0))
                 fade = min(h / TAKE_OVER_TIME, 1.0)

@@ -3,6 +3,7 @@
 import numpy as np
 
 from icir_control.compiled import part
+from icir_control.control.kernels.inertia import LARGEST_SHARE
 from icir_control.control.kernels.memory import (
     BRAKE,
     CALM,
@@ -284,11 +285,15 @@ def brake(memory: Struct, tick: Struct, g: np.ndarray) -> None:
     (v^T C v is no power). Nothing here rests on the model but the weight, g less what the
     observer has learnt of it.
 
+    What is too heavy for the motors is not held halfway: once they have lacked torque for
+    `WINDUP_TIME` the observer waits, and the arm sinks to where its load hangs.
+
     d_i grows as long as something drives a joint beyond its velocity limit. Where it shakes it
     does not: an arm that is lighter or later than its model would be shaken by its brake.
     """
     v, m, wanted = tick.v, memory.shown_inertia, memory.torque_unsaturated
     rate, share = memory.brake_rate, min(tick.period / STRONG_BRAKE_TIME, 1.0)
+    largest, lacks_torque = memory.effort_limit, False
     for i in range(v.shape[0]):
         d = max(abs(rate[i]), BRAKE_RATE) if rate[i] * v[i] > 0.0 else BRAKE_RATE
         limit = memory.velocity_limit[i]
@@ -296,6 +301,10 @@ def brake(memory: Struct, tick: Struct, g: np.ndarray) -> None:
         d += share * ((STRONG_BRAKE_RATE if is_driven else BRAKE_RATE) - d)
         rate[i] = np.copysign(d, v[i])
         wanted[i] = g[i] - memory.compensation[i] - d * m[i] * v[i]
+        if max(abs(wanted[i]), abs(memory.disturbance[i]) / LARGEST_SHARE) >= largest[i]:
+            lacks_torque = True
+    if lacks_torque:
+        memory.time_saturated += tick.period
     clear(memory.acceleration)
     copy(wanted, memory.torque_base)
 
