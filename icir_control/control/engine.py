@@ -343,16 +343,10 @@ class Engine:
         tick.pose_reference[:] = as_pose(start.pose)
 
     def begin_braking(self) -> None:
-        """Let the arm go from its reference: it is braked from the next tick on.
-
-        An observer that was slow, for an inertia that a joint may have, may be fast in the brake,
-        which no inertia makes unstable: it begins with what a faster one has seen.
-        """
-        memory = self.memory
-        if memory.tracks:
+        """Let the arm go from its reference: it is braked from the next tick on."""
+        if self.memory.tracks:
             self.workspace.keep_weight()
-        memory.tracks = 0
-        memory.disturbance[:] = memory.smooth_residual
+        self.memory.tracks = 0
 
     def prepare(self, law: Law) -> None:
         """Compile a law, and what it may need of the rest, unless that is done."""

@@ -101,9 +101,9 @@ def observe(memory: Struct, tick: Struct) -> None:
     was held at rest, which is weight: friction and damping, seen in motion, would push an arm
     that has stopped. So would a push that has ended, which is why an estimate that has just
     changed is not weight. As far as a load or a heavier arm explain it, the weight changes with
-    the posture. The brake cannot wait for rest: what drives a joint it bears as far as r and
-    the fast residual show it, a load that nobody knew, but no push that has ended. Of what brakes
-    a joint, as friction and damping do, it bears no more than that weight.
+    the posture. The brake cannot wait for rest: it bears what drives a joint, as a load that
+    nobody knew does, as the smooth residual shows it; a push that has ended is gone from the fast
+    one. Of what brakes a joint, as friction and damping do, it bears no more than that weight.
     When the gain becomes 0, nothing stays, and the compensation fades.
 
     Args:
@@ -187,10 +187,14 @@ def observe(memory: Struct, tick: Struct) -> None:
         else:
             weight, memory.cancelled[i], memory.cancelled_share[i] = memory.weight[i], r[i], 1.0
             if memory.alarm != CALM:
-                drives = shares[i] > 0.0 and r[i] * v[i] > 0.0
-                acting, borne = (memory.residual[i], r[i]) if drives else (r[i], weight)
-                weight = min(max(borne, min(acting, 0.0)), max(acting, 0.0))
-                fade = min(h / TAKE_OVER_TIME, 1.0)
+                load, acting = memory.smooth_residual[i], memory.residual[i]
+                if not is_noisy(memory, i):
+                    load = min(max(load, min(acting, 0.0)), max(acting, 0.0))
+                if shares[i] > 0.0 and load * v[i] > 0.0:
+                    weight, fade = load, 1.0
+                else:
+                    weight = min(max(weight, min(r[i], 0.0)), max(r[i], 0.0))
+                    fade = min(h / TAKE_OVER_TIME, 1.0)
             compensation[i] += fade * (weight - compensation[i])
         fastest = max(fastest, abs(v[i]))
         noise = REST_NOISE * memory.velocity_deviation[i]
