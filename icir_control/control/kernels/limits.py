@@ -3,7 +3,6 @@
 import numpy as np
 
 from icir_control.compiled import part
-from icir_control.control.kernels.inertia import LARGEST_SHARE
 from icir_control.control.kernels.memory import (
     BRAKE,
     CALM,
@@ -282,8 +281,8 @@ def brake(memory: Struct, tick: Struct, g: np.ndarray) -> None:
 
     Each joint's torque beyond its weight is against its motion, cut off or not: as long as the
     limits bear the weight, energy only decreases, whatever the speed, the load or the pushes were
-    (v^T C v is no power). Nothing here rests on the model but the weight, g less what the
-    observer has learnt of it.
+    (v^T C v is no power). The weight is g less what `observe` lets the brake bear of a load; of
+    that, too, only what drives a joint is more than was known at rest.
 
     What is too heavy for the motors is not held halfway: once they have lacked torque for
     `WINDUP_TIME` the observer waits, and the arm sinks to where its load hangs.
@@ -293,7 +292,7 @@ def brake(memory: Struct, tick: Struct, g: np.ndarray) -> None:
     """
     v, m, wanted = tick.v, memory.shown_inertia, memory.torque_unsaturated
     rate, share = memory.brake_rate, min(tick.period / STRONG_BRAKE_TIME, 1.0)
-    largest, lacks_torque = memory.effort_limit, False
+    lacks_torque = False
     for i in range(v.shape[0]):
         d = max(abs(rate[i]), BRAKE_RATE) if rate[i] * v[i] > 0.0 else BRAKE_RATE
         limit = memory.velocity_limit[i]
@@ -301,8 +300,7 @@ def brake(memory: Struct, tick: Struct, g: np.ndarray) -> None:
         d += share * ((STRONG_BRAKE_RATE if is_driven else BRAKE_RATE) - d)
         rate[i] = np.copysign(d, v[i])
         wanted[i] = g[i] - memory.compensation[i] - d * m[i] * v[i]
-        if max(abs(wanted[i]), abs(memory.disturbance[i]) / LARGEST_SHARE) >= largest[i]:
-            lacks_torque = True
+        lacks_torque = lacks_torque or abs(wanted[i]) > memory.effort_limit[i]
     if lacks_torque:
         memory.time_saturated += tick.period
     clear(memory.acceleration)
