@@ -1,10 +1,10 @@
 """The demo's plan for an arm of which no more is known than its files."""
 
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from example_robots import PANDA, ROBOTS, UR5, XARM, needs_example_robots
 
 from icir_control.app.closed_loop import ClosedLoop
 from icir_control.app.demo.metrics import phase_metrics, replay, split
@@ -15,14 +15,12 @@ from icir_control.app.robot import RobotFiles
 from icir_control.control import Controller
 
 DATA = Path(__file__).resolve().parent / 'data'
-ROBOTS = Path(sys.prefix) / 'lib' / f'python3.{sys.version_info.minor}' / 'site-packages'
-ROBOTS = ROBOTS / 'cmeel.prefix' / 'share' / 'example-robot-data' / 'robots'
 OTHERS = {
-    'ur_description/urdf/ur5_robot.urdf': '',
-    'panda_description/urdf/panda.urdf': '',
-    'xarm_description/urdf/xarm7.urdf': 'link7',
-    'double_pendulum_description/urdf/double_pendulum.urdf': '',
-    'anymal_b_simple_description/robots/anymal.urdf': 'LF_FOOT',
+    UR5: '',
+    PANDA: '',
+    XARM: 'link7',
+    ROBOTS / 'double_pendulum_description' / 'urdf' / 'double_pendulum.urdf': '',
+    ROBOTS / 'anymal_b_simple_description' / 'robots' / 'anymal.urdf': 'LF_FOOT',
 }
 
 
@@ -109,12 +107,10 @@ def test_the_bounds_are_those_of_an_arm_that_does_what_it_should():
 
 
 @pytest.mark.long
-@pytest.mark.parametrize('urdf', OTHERS)
+@needs_example_robots
+@pytest.mark.parametrize('urdf', OTHERS, ids=lambda urdf: urdf.stem)
 def test_arms_of_others_pass(urdf):
-    path = ROBOTS / urdf
-    if not path.is_file():
-        pytest.skip('needs example-robot-data, which comes with the extra `bench`')
-    robot = RobotFiles.of(model=str(path), end_effector_frame=OTHERS[urdf], default_effort=100.0)
+    robot = RobotFiles.of(model=str(urdf), end_effector_frame=OTHERS[urdf], default_effort=100.0)
     plan = rehearsed(ClosedLoop(robot))
     assert have_passed(run_of(robot, plan))
     ran = {phase.mode for phase in plan.phases}

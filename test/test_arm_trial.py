@@ -3,14 +3,13 @@
 import re
 
 import pytest
-from arm_trial import EXAMPLES, PIXELS, ROBOTS, Trial, pixels
+from arm_trial import EXAMPLES, PIXELS, Trial, pixels
+from example_robots import needs_example_robots
 
 pytestmark = pytest.mark.long
 
 
-@pytest.mark.skipif(
-    not ROBOTS.is_dir(), reason='needs example-robot-data, which comes with the extra `bench`'
-)
+@needs_example_robots
 @pytest.mark.parametrize('arm', EXAMPLES, ids=str)
 def test_an_arm_does_all_by_the_command_line_alone(ros_graph, arm):
     outcome = Trial(ros_graph, arm).run()

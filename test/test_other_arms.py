@@ -1,12 +1,12 @@
 """Other arms than the one with six joints, by configuration alone; most over real topics."""
 
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 import yaml
 from closed_loop import ClosedLoop
+from example_robots import PANDA, XARM, needs_example_robots
 from geometry_msgs.msg import PoseStamped
 from rcl_interfaces.srv import GetParameters
 from ros_processes import ICIR_CONTROL, Newest
@@ -21,13 +21,6 @@ from icir_control.share import share_directory
 from icir_control.simulation import Plant
 
 DATA = Path(__file__).resolve().parent / 'data'
-ROBOTS = Path(sys.prefix) / 'lib' / f'python3.{sys.version_info.minor}' / 'site-packages'
-ROBOTS = ROBOTS / 'cmeel.prefix' / 'share' / 'example-robot-data' / 'robots'
-PANDA = ROBOTS / 'panda_description' / 'urdf' / 'panda.urdf'
-XARM = ROBOTS / 'xarm_description' / 'urdf' / 'xarm7.urdf'
-needs_their_files = pytest.mark.skipif(
-    not XARM.is_file(), reason='needs example-robot-data, which comes with the extra `bench`'
-)
 
 
 @pytest.mark.slow
@@ -131,7 +124,11 @@ def test_an_arm_within_a_robot_runs_by_its_urdf_alone(ros_graph, tmp_path):
             DATA / 'coupled_arm.urdf', (), 'pedestal', id='mimic joints', marks=pytest.mark.long
         ),
         pytest.param(
-            XARM, ('--end-effector-frame', 'link7'), 'world', id='xarm7', marks=needs_their_files
+            XARM,
+            ('--end-effector-frame', 'link7'),
+            'world',
+            id='xarm7',
+            marks=needs_example_robots,
         ),
     ],
 )
@@ -218,7 +215,7 @@ def test_the_ends_of_an_arm_are_found_where_it_has_two():
         tip_link(load_urdf(DATA / 'branching.urdf'))
 
 
-@needs_their_files
+@needs_example_robots
 @pytest.mark.parametrize('seed', [0, 2])
 def test_noise_is_no_friction(seed):
     """Where joints are coupled more, the estimate of one has the noise of all in it."""

@@ -14,14 +14,12 @@ from pathlib import Path
 
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticStatus
+from example_robots import ROBOTS
 from geometry_msgs.msg import PoseStamped
 from ros_processes import ICIR_CONTROL, Newest, RosGraph
 from sensor_msgs.msg import JointState
 from state_source import stamp_of
 from std_msgs.msg import String
-
-ROBOTS = Path(sys.prefix) / 'lib' / f'python3.{sys.version_info.minor}' / 'site-packages'
-ROBOTS = ROBOTS / 'cmeel.prefix' / 'share' / 'example-robot-data' / 'robots'
 
 PIXELS = 200
 """Of 640 x 480 that an arm takes at least."""

@@ -73,8 +73,8 @@ HOME_BOUNDS: Final = {
     'friction': 0.4,
     'payload_at_5_cm': 0.2,
     'payload_at_10_cm': 0.2,
-    'rotors_0.005': 0.4,
-    'rotors_0.05': 0.3,
+    'rotors_0.005': 0.2,
+    'rotors_0.05': 0.1,
     'noise': 0.8,
     'encoders': 0.4,
     'median': 0.5,
@@ -82,8 +82,8 @@ HOME_BOUNDS: Final = {
 """Of the ratios for `home`, where they are not 1."""
 
 DOWN_BOUNDS: Final = {
-    'rotors_0.005': 0.5,
-    'rotors_0.05': 0.5,
+    'rotors_0.005': 0.3,
+    'rotors_0.05': 0.4,
     'noise': 1.01,
     'encoders': 1.02,
     'median': 0.25,

@@ -38,8 +38,12 @@ SURE_SAMPLES = 10.0
 OTHER_DIRECTION, SAME_DIRECTION = 0.5, 0.98
 """cos^2 of two directions of the acceleration, below which they differ; from which they agree."""
 
-OTHER_SAMPLES = 3.0
-"""In other directions, that show an inertia which does not couple the joints."""
+OTHER_DECADES, SURE_DECADES = 3.0, 10.0
+"""-log10 of the chance that samples in other directions agree, from which on the inertia does not
+couple the joints; from which on it is sure."""
+
+LEAST_SHARE = 1e-6
+"""That counts of what a sample differs by: no single one makes an inertia sure."""
 
 ADOPTION_TIME = 0.02
 """[s] In which 63 % of an inertia that is a rotor's becomes a part of the model."""
@@ -104,9 +108,10 @@ def lacking_inertia(memory: Struct, unexplained: float, v: np.ndarray, h: float,
         error = d_change + memory.extra_inertia[i] * a_change
         total = memory.extra_inertia[i] + memory.adopted_inertia[i]
         if abs(error) < SURE_SHARE * total * abs(a_change):
-            _count(memory, v, h, i)
+            share = max(abs(error) / (total * abs(a_change)), LEAST_SHARE)
+            _count(memory, v, h, i, -np.log10(share))
         else:
-            memory.agreeing_samples[i] = memory.other_samples[i] = 0.0
+            memory.agreeing_samples[i] = memory.other_decades[i] = 0.0
         memory.extra_inertia[i] -= error * a_change / information[i]
         left = d_change + memory.extra_inertia[i] * a_change
         residual[i] += (left * left - residual[i] * size) / information[i]
@@ -115,17 +120,19 @@ def lacking_inertia(memory: Struct, unexplained: float, v: np.ndarray, h: float,
     possible = POSSIBLE * memory.uncertain_inertia[i]
     possible = possible if possible > 0.0 else POSSIBLE_SHARE * memory.shown_inertia[i]
     if shown + memory.adopted_inertia[i] > possible:
-        memory.agreeing_samples[i] = 0.0  # a joint that sticks moves as if it were heavy
+        # A joint that sticks moves as if it were heavy.
+        memory.agreeing_samples[i] = memory.other_decades[i] = 0.0
     deviation = np.sqrt(residual[i] + 4.0 * drift * drift / information[i])
     surely = max(shown - 0.5 * deviation, memory.uncertain_inertia[i])
     return max(min(shown + deviation, surely), 1e-9)
 
 
 @part
-def _count(memory: Struct, v: np.ndarray, h: float, i: int) -> None:
-    """Count a sample that agrees, and whether the acceleration changed in another direction.
+def _count(memory: Struct, v: np.ndarray, h: float, i: int, decades: float) -> None:
+    """Count a sample that agrees; its decades, too, where its acceleration has another direction.
 
-    The direction is that of the first sample of a row of them.
+    The direction is that of the first sample of a row of them. By chance a sample differs by a
+    share s or less as often as s says: where the plant is quiet, two of them exclude chance.
     """
     direction, before = memory.inertia_direction[i], memory.velocity_change
     along, size = 0.0, 0.0
@@ -137,7 +144,7 @@ def _count(memory: Struct, v: np.ndarray, h: float, i: int) -> None:
         for k in range(v.shape[0]):
             direction[k] = (v[k] - memory.measured_v[k] - before[k]) / np.sqrt(size)
     elif along * along < OTHER_DIRECTION * size:
-        memory.other_samples[i] += 1.0
+        memory.other_decades[i] += decades
     memory.agreeing_samples[i] += 1.0
 
 
@@ -156,7 +163,7 @@ def adopt_inertia(memory: Struct, a: float, h: float, i: int) -> None:
         i: The joint.
     """
     adopted, extra = memory.adopted_inertia, memory.extra_inertia[i]
-    is_rotor = has_agreed(memory, i) and memory.other_samples[i] >= OTHER_SAMPLES
+    is_rotor = has_agreed(memory, i) and memory.other_decades[i] >= OTHER_DECADES
     is_gone = adopted[i] > 0.0 and extra < -LOST_SHARE * adopted[i]
     if not (is_rotor or is_gone):
         return
@@ -181,7 +188,7 @@ def adopt_inertia(memory: Struct, a: float, h: float, i: int) -> None:
 def forget_inertia(memory: Struct) -> None:
     """Leave the inertia of the model alone, until motion has shown another one again."""
     memory.extra_inertia[:] = memory.inertia_information[:] = memory.inertia_residual[:] = 0.0
-    memory.agreeing_samples[:] = memory.other_samples[:] = memory.adopted_inertia[:] = 0.0
+    memory.agreeing_samples[:] = memory.other_decades[:] = memory.adopted_inertia[:] = 0.0
     memory.inertia_doubt = 0.0
 
 
@@ -196,7 +203,8 @@ def doubt_inertia(memory: Struct) -> None:
     for i in range(memory.extra_inertia.shape[0]):
         if not has_agreed(memory, i):
             memory.extra_inertia[i] = memory.inertia_information[i] = 0.0
-            memory.inertia_residual[i] = memory.agreeing_samples[i] = 0.0
+            memory.agreeing_samples[i] = memory.other_decades[i] = 0.0
+            memory.inertia_residual[i] = 0.0
 
 
 @part
@@ -225,7 +233,9 @@ def carry_disturbance(memory: Struct, tick: Struct) -> None:
 @part
 def has_agreed(memory: Struct, i: int) -> bool:
     """Return whether the inertia of joint i has foretold what its motion left unexplained."""
-    return bool(memory.observer_gain > 0.0 and memory.agreeing_samples[i] >= SURE_SAMPLES)
+    is_sure = memory.agreeing_samples[i] >= SURE_SAMPLES
+    is_sure = is_sure or memory.other_decades[i] >= SURE_DECADES
+    return bool(memory.observer_gain > 0.0 and is_sure)
 
 
 @part
@@ -237,7 +247,7 @@ def _is_sure(memory: Struct, change: np.ndarray, i: int) -> bool:
     """
     if not has_agreed(memory, i):
         return False
-    if memory.other_samples[i] >= OTHER_SAMPLES:
+    if memory.other_decades[i] >= OTHER_DECADES:
         return True
     along, size = 0.0, 0.0
     for k in range(change.shape[0]):

@@ -117,10 +117,11 @@ MEMORY_LAYOUT = Layout(
         'uncertain_inertia': (n,),
         'extra_inertia': (n,),
         'inertia_information': (n,),
-        # Samples in a row that it foretold, the direction of the first, and those in others.
+        # Samples in a row that it foretold, the direction of the first, and how surely no chance
+        # is in those in others, -log10 of it.
         'agreeing_samples': (n,),
         'inertia_direction': (n, n),
-        'other_samples': (n,),
+        'other_decades': (n,),
         # Of it, what is a part of the model by now, and whether that has just changed.
         'adopted_inertia': (n,),
         'adopts': (),
