@@ -201,12 +201,15 @@ def fade_excess(memory: Struct, shares: np.ndarray, h: float, excess: np.ndarray
         excess: (n,) torque that is cancelled beyond the estimate; it is changed [N m or N].
     """
     n, most = excess.shape[0], 0.0
+    for i in range(n):
+        most = max(most, abs(excess[i]))
+    if most == 0.0:
+        return
     left, before = scratch_vector(n), scratch_vector(n)
     for i in range(n):
         lag = max(TAKE_OVER_TIME, lag_of_noise(memory, shares[i] / h, i))
         left[i], before[i] = 1.0 - min(h / lag, 1.0), excess[i]
-        most = max(most, abs(excess[i]))
-    if memory.couples and most > 0.0:
+    if memory.couples:
         share_of_each(memory, left, before, excess)
     else:
         for i in range(n):

@@ -93,17 +93,19 @@ def lacking_inertia(memory: Struct, unexplained: float, v: np.ndarray, h: float,
     """
     before, change = memory.velocity_change[i], v[i] - memory.measured_v[i]
     asked = memory.acceleration[i] - memory.acceleration_before[i]
-    a_change, d_change = (change - before) / h, unexplained - memory.unexplained[i]
+    second, d_change = change - before, unexplained - memory.unexplained[i]
     memory.acceleration_before[i] = memory.acceleration[i]
     memory.unexplained[i] = unexplained
     information, residual = memory.inertia_information, memory.inertia_residual
-    size, noise = a_change * a_change, max(memory.velocity_noise[i], 0.0) / (h * h)
-    least = FAST_CHANGE * (change * change + before * before) / (h * h) + NOISY_CHANGE * noise
     information[i] = max(1.0 - h / INERTIA_TIME, 0.0) * information[i] + 1e-15  # never denormal
-    most = ASKED_CHANGE * asked * asked
+    least = FAST_CHANGE * (change * change + before * before) + LEAST_CHANGE * h * h
+    least += NOISY_CHANGE * max(memory.velocity_noise[i], 0.0)
+    most = ASKED_CHANGE * asked * asked * h * h
     is_known = memory.steady_ticks > 0 and memory.ticks * h > NOISE_TIME
     is_known = is_known and memory.inertia_doubt == 0.0
-    if is_known and least + LEAST_CHANGE < size < most:
+    if is_known and least < second * second < most:
+        a_change = second / h
+        size = a_change * a_change
         information[i] += size
         error = d_change + memory.extra_inertia[i] * a_change
         total = memory.extra_inertia[i] + memory.adopted_inertia[i]

@@ -329,10 +329,11 @@ def momentum_of_a_count(memory: Struct, tick: Struct, i: int) -> float:
     moved = abs(tick.q[i] - memory.measured_q[i])
     if moved > 0.0:
         count[i] = min(count[i], moved)
-    if count[i] > LEAST_COUNT:
-        for j in range(count.shape[0]):
-            momentum += abs(M[i, j]) * count[j]
-    return momentum / tick.period
+    if count[i] <= LEAST_COUNT:
+        return 0.0
+    for j in range(count.shape[0]):
+        momentum += abs(M[i, j]) * count[j]
+    return float(momentum / tick.period)
 
 
 @part
