@@ -308,11 +308,15 @@ def test_what_is_touched_right_before_the_end_is_felt(gap, noise):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize('axis', range(3))
 @pytest.mark.parametrize('force', [5.0, 15.0, 40.0])
-def test_a_push_that_has_just_ended_is_no_contact(force):
+def test_a_push_that_has_just_ended_is_no_contact(force, axis):
+    """Anchor: along z, the least way in a period, 4 urad, passed for a count of an encoder."""
+    push = np.zeros(6)
+    push[axis] = force
     loop = ClosedLoop(start=HOME)
     loop.go('float', 0.2)
-    loop.run(1000, lambda: loop.world.push(loop.tool, [force, 0.0, 0.0, 0.0, 0.0, 0.0]))
+    loop.run(1000, lambda: loop.world.push(loop.tool, push))
     loop.world.clear_push(loop.tool)
     loop.controller.take_events()
     loop.go('hold', 1.0)

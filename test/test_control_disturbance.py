@@ -252,6 +252,29 @@ def test_without_a_predictor_three_steps_of_delay_are_too_many():
     assert loop.go('home', 3.0).joint_error() > 1e-3
 
 
+@pytest.mark.parametrize(
+    ('joint', 'velocity'), [(0, 1e4), (1, 1e4), (1, -300.0), (3, 1e4)], ids=str
+)
+def test_one_sample_of_the_velocity_that_is_wrong_leaves_nothing_behind(joint, velocity):
+    """Anchors: for 1e4 rad/s 60 to 72 times the speed limit, 5 rad off, stopped.
+
+    The first sample of the torque that the model does not explain filled the estimates of all
+    joints. The feedback alone, whose torque saturates for one tick, is as fast as this.
+    """
+    loops = [ClosedLoop(start=HOME, observer__gain=gain) for gain in (25.0, 0.0)]
+    fastest = []
+    for loop in loops:
+        loop.go('home', 0.5)
+        q, v = loop.world.position, loop.world.velocity.copy()
+        v[joint] += velocity
+        loop.world.step(loop.controller.tick(loop.time, q, v))
+        log = loop.run(2500)
+        assert loop.controller.mode == 'home'
+        fastest.append(np.abs(log['velocity']).max())
+    assert fastest[0] < 1.05 * fastest[1]
+    assert np.abs(loops[0].q - HOME).max() < 1e-4
+
+
 @pytest.mark.parametrize('share', [0.05, 0.2])
 def test_a_missed_tick_does_not_hide_the_rotors(share):
     """The arm left its path by half a radian: changes over two periods passed for those of one."""

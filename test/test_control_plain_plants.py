@@ -294,25 +294,41 @@ def test_a_load_about_which_the_joints_swing_is_held(robot, seed, load):
 
 
 @pytest.mark.parametrize(
-    ('start', 'differs'),
+    ('start', 'differs', 'is_stopped'),
     [
         (
             (1.05, -0.78, 0.8, 0.03, -1.06, -0.69, -0.58),
             Deviations(load=(2.0, 0.016, 0.096, 0.01)),
-        ),
-        (
-            (0.48, -0.53, 0.36, -0.91, 0.0, -0.57, 0.9),
-            Deviations(load=(2.0, -0.091, 0.008, 0.0)),
+            False,
         ),
         (
             (1.18, 0.54, -0.17, -0.72, -0.91, -0.2),
             Deviations(load=(2.0, 0.023, 0.064, 0.065), late_torque=2),
+            False,
+        ),
+        (
+            (-0.73, -0.77, 0.59, 0.61, 0.16, 1.01),
+            Deviations(load=(2.0, -0.085, -0.038, 0.03)),
+            True,
+        ),
+        (
+            (-0.98, 0.11, 1.01, 0.15, 0.59, 1.07),
+            Deviations(load=(2.0, 0.05, -0.061, -0.046)),
+            True,
+        ),
+        (
+            (0.7, -0.45, 0.62, -1.07, -1.15, -1.04, -0.44),
+            Deviations(load=(2.0, 0.076, -0.023, 0.009), late_torque=2),
+            True,
         ),
     ],
-    ids=['beside', 'behind', 'late'],
+    ids=['held', 'held, late', 'thrown', 'thrown beside', 'thrown, late'],
 )
-def test_a_sudden_load_that_throws_a_joint_is_borne_by_the_brake(start, differs):
-    """Anchors: the arm sank 2.5, 1.4 and 1.9 rad at its velocity limits, for 1.6 to 2 s."""
+def test_a_sudden_load_that_throws_a_joint_is_borne(start, differs, is_stopped):
+    """By the brake, or before that by an observer that knows the noise after 10 ticks.
+
+    Anchors: without either the arm sank 1.4 to 2.5 rad at its velocity limits, for 1.6 to 2 s.
+    """
     robot, start = f'gen3_{len(start)}dof', np.array(start)
     loop = ClosedLoop(robot=robot, start=start, initial_mode='hold')
     controller, limit = loop.controller, loop.model.velocity_limit
@@ -328,6 +344,6 @@ def test_a_sudden_load_that_throws_a_joint_is_borne_by_the_brake(start, differs)
             fast = tick
         if controller.braked_by is not None:
             stopped = min(stopped, tick)
-    assert stopped < 100
-    assert farthest < 0.6
-    assert fast < 1500
+    assert (stopped < 100) == is_stopped
+    assert farthest < (0.9 if is_stopped else 0.1)
+    assert fast < 1000

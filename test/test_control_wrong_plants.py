@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from closed_loop import HOME, READY, ClosedLoop, model_of
+from closed_loop import HOME, READY, UPRIGHT, ClosedLoop, model_of
 from example_robots import PANDA, needs_example_robots
 from scipy.interpolate import CubicSpline, PPoly
 
@@ -72,6 +72,51 @@ def test_down_is_no_worse_than_the_textbooks(name):
 def test_both_motions_are_no_worse_than_the_textbooks(name):
     assert_no_worse('home', Plant(**DEVIATIONS[name]), HOME_BOUNDS.get(name, 1.0))
     assert_no_worse('down', Plant(**DEVIATIONS[name]), DOWN_BOUNDS.get(name, 1.0))
+
+
+@pytest.mark.parametrize(
+    ('name', 'share'),
+    [('damping', 0.3), ('friction', 0.4), ('rotors_0.005', 0.7), ('rotors_0.05', 0.1)],
+)
+def test_a_motion_that_begins_at_once_shows_its_plant(name, share):
+    """Anchors: 0.67, 0.67, 0.97, 0.90 where nothing is learnt in the first 0.1 s of noise."""
+    ours, theirs = at_once(Plant(**DEVIATIONS[name]))
+    assert ours <= share * theirs
+
+
+def test_a_motion_that_begins_at_once_is_not_stopped():
+    """Anchor: left its path by 0.47 rad, stopped; the textbook's has 0.03."""
+    late = {'delay_steps': 2, 'integrator': 'implicitfast'}
+    plant = Plant(mass_scale=0.9, joint_damping=0.5, rotor_inertia=0.005, **late)
+    ours, theirs = at_once(plant)
+    assert ours <= 0.5 * theirs
+
+
+@pytest.mark.long
+@pytest.mark.parametrize('plant', [*combinations(51)], ids=str)
+def test_home_at_once_is_no_worse_on_plants_with_several_deviations(plant):
+    """In noise both begin at the first sample, which is most of their error."""
+    ours, theirs = at_once(plant)
+    assert ours <= (1.05 if plant.position_noise else 1.0) * theirs
+
+
+def at_once(plant: Plant) -> tuple[float, float]:
+    """Peak errors of `home`, which is the first that the arm is asked for."""
+    loop = ClosedLoop(plant=plant)
+    ours = joint_motion_error(loop, 'home', 2.5, HOME)
+    loop = ClosedLoop(plant=plant)
+    world, law = loop.world, ComputedTorque(loop.model)
+    world.reset(UPRIGHT)
+    q, v, effort = np.zeros((3, 6))
+    theirs, times = 0.0, 1e-3 * np.arange(2500)
+    world.read(q, v, effort)
+    measured = joint_reference(times, q.copy(), HOME, 2.0)
+    exact = joint_reference(times, UPRIGHT, HOME, 2.0)[:, 0]
+    for path, reference in zip(exact, measured, strict=True):
+        world.read(q, v, effort)
+        theirs = max(theirs, np.abs(world.position - path).max())
+        world.step(law.torque(reference, q, v, 1e-3))
+    return ours, theirs
 
 
 def test_a_rotor_that_becomes_known_throws_no_joint_beyond_its_speed_limit():

@@ -42,7 +42,9 @@ from icir_control.control.kernels.inertia import (
 from icir_control.control.kernels.linear import invert
 from icir_control.control.kernels.memory import CALM
 from icir_control.control.kernels.plant import (
+    COARSEST_COUNT,
     INERTIA_TICKS,
+    LEAST_COUNT,
     LEAST_NUMBER,
     independence,
     is_rough,
@@ -51,6 +53,9 @@ from icir_control.control.kernels.plant import (
 from icir_control.control.kernels.structs import Struct
 from icir_control.scratch import scratch_matrix, scratch_vector
 from icir_control.spatial.kernels import clear, copy
+
+LARGEST_UNEXPLAINED = 4.0
+"""Of the effort limit, that the torque of one period counts at most, beside an encoder's kicks."""
 
 FADE_TIME = 0.1
 """[s] In which a compensation that holds no more goes 63 % of its way."""
@@ -134,7 +139,7 @@ def observe(memory: Struct, tick: Struct) -> None:
         excess[i] = compensation[i] - memory.cancelled[i]
         turn_friction(memory, tick, i)
         if observes:
-            unexplained = _unexplained(memory, v, h, i)
+            unexplained = _believable(memory, _unexplained(memory, v, h, i), h, i)
             lacking = lacking_inertia(memory, unexplained, v, h, i)
             independent = independence(memory, h, i)
             counts[i] = momentum_of_a_count(memory, tick, i)
@@ -354,6 +359,23 @@ def _unexplained(memory: Struct, v: np.ndarray, h: float, i: int) -> float:
         momentum += M[i, j] * (v[j] - v_before[j])
     bias = memory.measured_nle[i] + memory.bias_change[i]
     return momentum / h + bias - memory.torque_applied[i]
+
+
+@part
+def _believable(memory: Struct, unexplained: float, h: float, i: int) -> float:
+    """Return an unexplained torque within what a motor, and the counts of encoders, may do.
+
+    One velocity that is wrong would fill the estimates of all joints, and so would a blow that is
+    over within a period: what is cancelled then throws the arm. A count kicks by M c / h^2, twice.
+    """
+    M, count = memory.measured_M, memory.position_count
+    most = LARGEST_UNEXPLAINED * memory.effort_limit[i]
+    if abs(unexplained) <= most:
+        return unexplained
+    for j in range(count.shape[0]):
+        if LEAST_COUNT < count[j] < COARSEST_COUNT:
+            most += 2.0 * abs(M[i, j]) * count[j] / (h * h)
+    return min(max(unexplained, -most), most)
 
 
 def forget_doubtful(memory: Struct) -> None:

@@ -4,7 +4,7 @@ import numpy as np
 
 from icir_control.compiled import part
 from icir_control.control.kernels.contact import FREE
-from icir_control.control.kernels.plant import NOISE_TIME
+from icir_control.control.kernels.plant import NOISE_TICKS, NOISE_TIME, is_rough
 from icir_control.control.kernels.structs import Struct
 from icir_control.scratch import scratch_vector
 
@@ -25,6 +25,10 @@ LEAST_CHANGE = 1e-8
 
 INERTIA_TIME = 1.0
 """[s] In which 63 % of what was seen of an inertia is forgotten: an arm may take a load."""
+
+EARLY_SHARE = 0.01
+"""Of what was seen before the noise is known, that counts afterwards where it does not agree: a
+load that begins to sag couples the joints, and shows another inertia than later."""
 
 DISTURBANCE_RATE = 0.1
 """[1/s] Share of the effort limit by which a disturbance changes, and may show as inertia."""
@@ -97,12 +101,17 @@ def lacking_inertia(memory: Struct, unexplained: float, v: np.ndarray, h: float,
     memory.acceleration_before[i] = memory.acceleration[i]
     memory.unexplained[i] = unexplained
     information, residual = memory.inertia_information, memory.inertia_residual
-    information[i] = max(1.0 - h / INERTIA_TIME, 0.0) * information[i] + 1e-15  # never denormal
+    is_early = memory.ticks * h <= NOISE_TIME
+    kept = max(1.0 - h / INERTIA_TIME, 0.0)
+    if is_early and (memory.ticks + 1) * h > NOISE_TIME:
+        differs = residual[i] > (SURE_SHARE * memory.shown_inertia[i]) ** 2
+        kept = EARLY_SHARE if differs else kept
+    information[i] = kept * information[i] + 1e-15  # never denormal
     least = FAST_CHANGE * (change * change + before * before) + LEAST_CHANGE * h * h
     least += NOISY_CHANGE * max(memory.velocity_noise[i], 0.0)
     most = ASKED_CHANGE * asked * asked * h * h
-    is_known = memory.steady_ticks > 0 and memory.ticks * h > NOISE_TIME
-    is_known = is_known and memory.inertia_doubt == 0.0
+    is_known = not is_early or (memory.ticks >= NOISE_TICKS and not is_rough(memory, i))
+    is_known = is_known and memory.steady_ticks > 0 and memory.inertia_doubt == 0.0
     if is_known and least < second * second < most:
         a_change = second / h
         size = a_change * a_change

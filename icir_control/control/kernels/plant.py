@@ -21,6 +21,9 @@ damping left with 300 1/s, a quarter with 200, and none with 400."""
 NOISE_TIME = 0.1
 """[s] Over which the noise of the measured velocity is averaged."""
 
+NOISE_TICKS = 10
+"""After which that average tells whether there is any."""
+
 QUIET = 1e-8
 """[rad^2/s^2 or m^2/s^2] Variance of a velocity without noise."""
 
@@ -32,6 +35,12 @@ TURNING_SHARE = 0.7
 
 LEAST_COUNT = 1e-7
 """[rad or m] Of an encoder; below it the position is as good as continuous."""
+
+COARSEST_COUNT = 0.01
+"""[rad or m] Of an encoder; beyond it no position has changed yet, or one was wrong."""
+
+COUNT_ERROR = 1e-3
+"""Of a count, or of a change, by which a multiple of it may be off: rounding, and no more."""
 
 LEAST_NUMBER = 1e-100
 """What fades to less is gone: a processor takes ten times as long for the least of numbers."""
@@ -320,17 +329,19 @@ def is_rough(memory: Struct, i: int) -> bool:
 def momentum_of_a_count(memory: Struct, tick: Struct, i: int) -> float:
     """Take in how far joint i has moved; return what a count of each encoder adds to (M v)_i.
 
-    The least change of a position that was ever seen is a count, or next to nothing.
+    All that an encoder's position changes by is a multiple of a count. By Euclid's algorithm, what
+    is left of a change beside multiples is the next count: of other sensors it soon is nothing.
 
     Returns:
         sum_j |M_ij| c_j / h [N m s or N s]; 0 without encoders.
     """
     M, count, momentum = memory.measured_M, memory.position_count, 0.0
-    moved = abs(tick.q[i] - memory.measured_q[i])
-    if moved > 0.0:
-        count[i] = min(count[i], moved)
     if count[i] <= LEAST_COUNT:
         return 0.0
+    moved = abs(tick.q[i] - memory.measured_q[i])
+    left = abs(moved - count[i] * np.round(moved / count[i]))
+    if left > COUNT_ERROR * min(count[i], moved):
+        count[i] = left
     for j in range(count.shape[0]):
         momentum += abs(M[i, j]) * count[j]
     return float(momentum / tick.period)
