@@ -369,10 +369,12 @@ def impact(M: Array, J: Array, v: Array, restitution: float = 0.0) -> Array:
         restitution: e, from 0 (inelastic) to 1 (no energy is lost).
 
     Raises:
-        InvalidValueError: The restitution is not from 0 to 1.
+        InvalidValueError: The restitution is not from 0 to 1, or an array is of another shape.
     """
     if not 0.0 <= restitution <= 1.0:
         raise InvalidValueError('restitution', restitution, 'a number from 0 to 1')
+    nv, count = np.asarray(v, dtype=object).size, np.asarray(J, dtype=object).shape[:1]
+    v, M, J = checked('v', v, (nv,)), checked('M', M, (nv, nv)), checked('J', J, (*count, nv))
     after = _open(M, J, v)
     if restitution:
         after = _open(M, J, (1.0 + restitution) * after - restitution * v)

@@ -144,7 +144,7 @@ class ModelBuilder:
             damping=_checked_numbers(name, 'damping', damping, kind.nv, 0.0),
             friction=_checked_numbers(name, 'friction', friction, kind.nv, 0.0),
             armature=_checked_numbers(name, 'armature', armature, kind.nv, 0.0),
-            actuated=actuated,
+            actuated=bool(actuated),  # numpy's are no numbers of JSON
         )
         if mimic is not None:
             numbers = checked(f'mimic of joint {name}', mimic[1:], (2,)).tolist()
