@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from closed_loop import HOME, ClosedLoop
 
-from icir_control.control.period import LONGER_STEPS, Period
+from icir_control.control.period import MANY_STEPS, Period
 from icir_control.errors import InvalidValueError
 from icir_control.simulation import Plant
 
@@ -63,6 +63,22 @@ def test_stamps_that_jitter_are_steps_of_the_period(share):
     assert arm.error < 1e-5
 
 
+def test_the_period_of_stamps_that_all_jitter_is_their_mean():
+    """Their least would be it else: the reference ran ahead, and the arm was 2 mrad behind."""
+    arm, rng = Stamped(), np.random.default_rng(0)
+    arm.shift = 1.0
+    arm.controller.restart(arm.loop.time + arm.shift, *arm.loop.world.measured, 1)
+    errors = []
+    for i in range(2600):
+        arm.shift = 1.0 + 0.2 * PERIOD * rng.uniform(-1.0, 1.0)
+        if i == 300:
+            arm.controller.select('ready')
+        arm.step()
+        errors.append(arm.error)
+    assert arm.controller._engine.period == pytest.approx(PERIOD, rel=0.01)
+    assert max(errors[300:]) < 1e-5
+
+
 def test_a_state_that_comes_again_gets_the_answer_that_it_had():
     """Observed twice, it seemed that a torque had changed nothing: 27 urad on an exact model."""
     once, twice = Stamped(), Stamped()
@@ -91,8 +107,12 @@ def period_of(*steps: float) -> float:
         ([1e-3] * 10 + [5e-4] * 3, 5e-4),
         ([1e-3] * 10 + [5e-4, 6e-4, 5e-4, 7e-4], 1e-3),
         ([1e-4] + [1e-3] * 3, 1e-3),
-        ([1e-3] * 10 + [2e-3] * (LONGER_STEPS - 1), 1e-3),
-        ([1e-3] * 10 + [2e-3] * LONGER_STEPS, 2e-3),
+        ([2e-5, 1.02e-3, 0.98e-3, 1.01e-3], 0.98e-3),
+        ([14e-3, 20e-3, 9e-3, 1e-3], 1e-3),
+        ([1e-3] * 10 + [2e-4, 1.8e-3] * 100, 1e-3),
+        ([1e-3] * 10 + [0.0] * 99 + [7e-4], 1e-3),
+        ([1e-3] * 10 + [2e-3] * (MANY_STEPS - 1), 1e-3),
+        ([1e-3] * 10 + [2e-3] * MANY_STEPS, 2e-3),
         ([1e-9, 1e-3], 1e-3),
         ([0.6, 1e-3], 1e-3),
         ([1 / 600] * 10, 1 / 600),

@@ -33,7 +33,7 @@ from icir_control.control.kernels.memory import (
 from icir_control.control.kernels.plant import FIRST_REST_SPEED, NOISE_TIME
 from icir_control.control.kernels.weight import forget_lost_weight, forget_weight
 from icir_control.control.law import Law, Plan, Start, guarded
-from icir_control.control.period import LEAST_PERIOD, LONGEST_GAP, Period, checked_time
+from icir_control.control.period import GAP, LEAST_PERIOD, LONGEST_GAP, Period, checked_time
 from icir_control.control.running_law import RunningLaw
 from icir_control.control.workspace import Workspace
 from icir_control.dynamics.inverse_kinematics import prepare as prepare_inverse_kinematics
@@ -134,7 +134,7 @@ class Engine:
             return False
         self.workspace.take_state(time, q, v)
         self._early = -np.inf
-        if elapsed > 1.5 * self.period:  # ticks were missed
+        if elapsed > GAP * self.period:  # ticks were missed
             self.memory.observing = 0
             if elapsed > WAITING_GAP:
                 self._go_on_through_gap(time)

@@ -1,5 +1,6 @@
 """The control period: what the times of the states tell of it."""
 
+from statistics import fmean, median
 from typing import Any
 
 import numpy as np
@@ -9,10 +10,17 @@ from icir_control.spatial.arrays import checked_scalar
 
 CONFIRMING_STEPS = 3
 """Without a gap or a shorter one, after which a step of time is sure to be the period. So many
-alike in a row are another period: a shorter one, or any where none is sure."""
+that are alike and shorter are another one."""
 
-LONGER_STEPS = 100
-"""Alike in a row that are a longer period than one that is sure: fewer may be lost states."""
+MANY_STEPS = 100
+"""In a row, none of them the period, of which the mean is without gaps and states that are early:
+fewer that are longer may be lost states."""
+
+SAME = 0.01
+"""Of the period, by which such a mean is off at least."""
+
+GAP = 1.5
+"""Periods, from which on states were lost."""
 
 LEAST_PERIOD = 5e-6
 """[s] Less is no period; the bridge takes 10 us at the least."""
@@ -43,8 +51,8 @@ class Period:
 
     def begin(self) -> None:
         """Forget what was found before a new start."""
-        self.value = self._steady_since = np.nan
-        self._noted_time, self._noted_step, self._alike = np.nan, np.nan, 0
+        self.value = self._steady_since = self._noted = np.nan
+        self._steps: list[float] = []
 
     def is_sure(self, time: float) -> bool:
         """Return whether some steps in a row have confirmed the period up to a time [s].
@@ -56,29 +64,45 @@ class Period:
     def note(self, last: float, time: float) -> bool:
         """Take note of a time [s] that is not a period after the last one [s].
 
-        The first step is the period, until a shorter one comes. One that is sure changes only
-        with several steps in a row that are alike: a stamp may jitter.
-
         Returns:
             Whether the period is another one.
         """
         step = round((time - last) * 1e9) * 1e-9
-        is_alike = last == self._noted_time and abs(step - self._noted_step) < _ALIKE
-        self._alike = self._alike + 1 if is_alike else 1
-        self._noted_time, self._noted_step = time, step
+        if last != self._noted or len(self._steps) == MANY_STEPS:
+            self._steps.clear()  # of those in a row
+        self._noted = np.nan
         if not LEAST_PERIOD <= step <= LONGEST_GAP:
             return False
+        self._noted = time
+        self._steps.append(step)
         sure = self.is_sure(last)
-        if step > self.value:
-            enough = LONGER_STEPS if sure else CONFIRMING_STEPS
-            is_new = step > 1.01 * self.value and self._alike >= enough
-        else:
-            is_new = not sure or (step < self.value - _ALIKE and self._alike >= CONFIRMING_STEPS)
-        if is_new:
-            self.value = step
-        if is_new or (not sure and step > 1.5 * self.value):  # a gap confirms nothing
+        other = self._other(step, sure)
+        if not sure and (other or step > GAP * self.value):  # a gap confirms nothing
             self._steady_since = time
-        return is_new
+        self.value = other or self.value
+        return other > 0.0
+
+    def _other(self, step: float, sure: bool) -> float:
+        """Return what the last steps, of which none is the period, tell of another one; or 0.
+
+        The first step is the period, until a shorter one comes, or gaps alone: it was early. One
+        that is sure changes only with several steps that are alike, since a stamp may jitter, and
+        to the mean where all stamps do.
+        """
+        steps, period = self._steps, self.value
+        few = steps[-CONFIRMING_STEPS:]
+        are_few = len(few) == CONFIRMING_STEPS
+        if not sure:
+            if not step >= period:  # also while there is none
+                return step
+            return min(few) if are_few and min(few) > GAP * period else 0.0
+        if are_few and step < period - _ALIKE and max(few) - min(few) < _ALIKE:
+            return step
+        if len(steps) < MANY_STEPS:
+            return 0.0
+        middle = median(steps)
+        mean = fmean([x for x in steps if abs(x - middle) < 0.5 * middle] or steps)
+        return mean if abs(mean - period) > SAME * period else 0.0
 
     def is_early(self, elapsed: float) -> bool:
         """Return whether a state so much after the last one [s] is that one again.
