@@ -155,6 +155,19 @@ def test_bad_duration_is_refused(duration):
         )
 
 
+def test_times_and_placements_that_are_none_are_refused():
+    pose, still = SE3.identity(), Motion.zero()
+    for time in (np.nan, np.inf, '0', None):
+        with pytest.raises(InvalidValueError, match='start_time'):
+            JointTrajectory.to_rest(time, 1.0, [0.0], [0.0], [1.0])
+        with pytest.raises(InvalidValueError, match='start_time'):
+            SE3Trajectory.to_rest(time, 1.0, pose, still, pose)
+    with pytest.raises(InvalidValueError, match='expected one of type SE3'):
+        SE3Trajectory.to_rest(0.0, 1.0, pose, still, np.eye(4))
+    with pytest.raises(InvalidValueError, match='twist = .*one of type Motion'):
+        SE3Trajectory.to_stop(0.0, 1.0, pose, np.zeros(6))
+
+
 @pytest.mark.parametrize('profile', PROFILES)
 @pytest.mark.parametrize('duration', [np.int32(200), np.uint8(10), np.int64(10000), 10**6, 1e-9])
 def test_a_duration_of_any_type_is_a_number_of_seconds(profile, duration):

@@ -159,10 +159,11 @@ class JointTrajectory:
 
         Raises:
             UnknownNameError: A profile that does not exist.
-            InvalidValueError: A duration that is no such number, or arrays that do not match.
+            InvalidValueError: A time or duration that is no such number, or arrays that do not
+                match.
         """
         coefficients = find_profile(profile)(start, velocity, goal, duration)
-        return cls(start_time, float(duration), coefficients)
+        return cls(checked_scalar('start_time', start_time), float(duration), coefficients)
 
     def position(self, time: float) -> Array:
         """Return q(t), (nv,) [rad or m]; before the start extrapolated, after the end at rest."""
@@ -221,11 +222,14 @@ class SE3Trajectory:
 
         Raises:
             UnknownNameError: A profile that does not exist.
-            InvalidValueError: A duration that is no such number.
+            InvalidValueError: A time or duration that is no such number, or placements or a twist
+                that are none.
         """
+        _check_types(('start', start, SE3), ('twist', twist, Motion), ('goal', goal, SE3))
         x0 = np.concatenate([start.translation, np.zeros(3)])
         x1 = np.concatenate([goal.translation, log3(start.rotation.T @ goal.rotation)])
         coefficients = find_profile(profile)(x0, _first_rate(start, twist), x1, duration)
+        start_time = checked_scalar('start_time', start_time)
         return cls(start_time, float(duration), start, coefficients)
 
     @classmethod
@@ -237,9 +241,14 @@ class SE3Trajectory:
             duration: [s], from `SHORTEST` to `LONGEST`.
             start: T_world_frame at the start.
             twist: Of the frame at the start, LOCAL [m/s, rad/s].
+
+        Raises:
+            InvalidValueError: As for `to_rest`.
         """
+        _check_types(('start', start, SE3), ('twist', twist, Motion))
         x = np.concatenate([start.translation, np.zeros(3)])
         coefficients = stop(x, _first_rate(start, twist), duration)
+        start_time = checked_scalar('start_time', start_time)
         return cls(start_time, float(duration), start, coefficients)
 
     def placement(self, time: float) -> SE3:
@@ -258,6 +267,13 @@ class SE3Trajectory:
         twist, acceleration = np.empty(6), np.empty(6)
         kernels.pose_rates_at(pose, self.coefficients, self.duration, elapsed, twist, acceleration)
         return placement, Motion(twist[:3], twist[3:]), Motion(acceleration[:3], acceleration[3:])
+
+
+def _check_types(*arguments: tuple[str, Any, type]) -> None:
+    """Refuse an argument, of those with name and type, that is of another type."""
+    for name, value, kind in arguments:
+        if not isinstance(value, kind):
+            raise InvalidValueError(name, value, f'one of type {kind.__name__}')
 
 
 def _first_rate(start: SE3, twist: Motion) -> Array:
