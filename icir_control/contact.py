@@ -170,15 +170,16 @@ class ContactSimulator:
         self.distance, self.force = np.zeros(count), np.zeros(count)
 
     def restart(self, q: Any, v: Any = None, time: float = 0.0) -> None:
-        """Stand at a configuration (nq,), at rest or with a velocity (nv,).
+        """Stand at a configuration (nq,), at rest or with a velocity (nv,), at a time [s].
 
         Raises:
-            InvalidValueError: A vector does not fit.
+            InvalidValueError: A vector does not fit, or the time is none.
         """
+        time = checked_scalar('time', time)
         q = checked('q', q, (self.model.nq,))
         v = np.zeros(self.model.nv) if v is None else checked('v', v, (self.model.nv,))
         compute_all_terms(self.model, self._data, q, v)
-        self.q, self.v, self.time = q, v, float(time)
+        self.q, self.v, self.time = q, v, time
         self._was_near = np.zeros(len(self.names), dtype=bool)
         self.force[:] = 0.0
         self._measure(q)

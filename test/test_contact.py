@@ -330,6 +330,7 @@ def test_a_torque_or_state_that_does_not_fit_is_refused():
     for call in (
         lambda: simulator.step([0.0]),
         lambda: simulator.restart([0.0]),
+        lambda: simulator.restart(model.neutral(), time=np.nan),
         lambda: simulator.simulate(rest, -1.0),
     ):
         with pytest.raises(InvalidValueError, match='expected'):

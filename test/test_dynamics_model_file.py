@@ -52,6 +52,8 @@ def test_placements_of_few_digits_and_numpys_bools_are_read_as_they_were_written
         model.save(tmp_path / 'model.json')
         assert icir.Model.load(tmp_path / 'model.json') == model
         assert model.na == 4 * flag
+    with pytest.raises(InvalidValueError, match='actuated of joint j = .*True or False'):
+        icir.ModelBuilder().add_joint('j', 'revolute', 'universe', actuated='no')
 
 
 @pytest.mark.parametrize(

@@ -127,6 +127,8 @@ class ModelBuilder:
         placement = base.placement @ _checked_placement(placement)
         if actuated is None:
             actuated = kind not in (JointKind.PLANAR, JointKind.FLOATING)
+        elif not isinstance(actuated, bool | np.bool_):
+            raise InvalidValueError(f'actuated of joint {name}', actuated, 'True or False')
         lower = _checked_numbers(name, 'lower', lower, kind.nq, -np.inf)
         upper = _checked_numbers(name, 'upper', upper, kind.nq, np.inf)
         if (lower > upper).any():
