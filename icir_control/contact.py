@@ -170,15 +170,16 @@ class ContactSimulator:
         self.distance, self.force = np.zeros(count), np.zeros(count)
 
     def restart(self, q: Any, v: Any = None, time: float = 0.0) -> None:
-        """Stand at a configuration (nq,), at rest or with a velocity (nv,).
+        """Stand at a configuration (nq,), at rest or with a velocity (nv,), at a time [s].
 
         Raises:
-            InvalidValueError: A vector does not fit.
+            InvalidValueError: A vector does not fit, or the time is none.
         """
+        time = checked_scalar('time', time)
         q = checked('q', q, (self.model.nq,))
         v = np.zeros(self.model.nv) if v is None else checked('v', v, (self.model.nv,))
         compute_all_terms(self.model, self._data, q, v)
-        self.q, self.v, self.time = q, v, float(time)
+        self.q, self.v, self.time = q, v, time
         self._was_near = np.zeros(len(self.names), dtype=bool)
         self.force[:] = 0.0
         self._measure(q)
@@ -369,10 +370,12 @@ def impact(M: Array, J: Array, v: Array, restitution: float = 0.0) -> Array:
         restitution: e, from 0 (inelastic) to 1 (no energy is lost).
 
     Raises:
-        InvalidValueError: The restitution is not from 0 to 1.
+        InvalidValueError: The restitution is not from 0 to 1, or an array is of another shape.
     """
     if not 0.0 <= restitution <= 1.0:
         raise InvalidValueError('restitution', restitution, 'a number from 0 to 1')
+    nv, count = np.asarray(v, dtype=object).size, np.asarray(J, dtype=object).shape[:1]
+    v, M, J = checked('v', v, (nv,)), checked('M', M, (nv, nv)), checked('J', J, (*count, nv))
     after = _open(M, J, v)
     if restitution:
         after = _open(M, J, (1.0 + restitution) * after - restitution * v)

@@ -119,6 +119,17 @@ def test_one_contact_gives_back_what_restitution_says(shipped):
     np.testing.assert_allclose(J @ project_velocity(J, v), 0.0, atol=1e-12)
 
 
+def test_an_impact_takes_lists_and_whole_numbers():
+    M, J, v = [[1, 0], [0, 2]], [[1, 0], [0, 1]], [-1, 2]
+    after = impact(np.array(M, float), np.array(J, float), np.array(v, float), 0.5)
+    np.testing.assert_allclose(after, [0.5, 2.0])
+    for kind in (list, np.array):
+        np.testing.assert_array_equal(impact(kind(M), kind(J), kind(v), 0.5), after)
+    for wrong in ((M, J, [1.0]), (M, [1, 0], v), ([[1, 0]], J, v), (M, J, [np.nan, 0.0])):
+        with pytest.raises(InvalidValueError, match='expected'):
+            impact(*wrong)
+
+
 def test_complementarity_and_penetration_of_the_closing_hand(shipped):
     """Force >= 0, distance >= 0, force * distance = 0 at the end of every step."""
     model, pairs = shipped
@@ -319,6 +330,7 @@ def test_a_torque_or_state_that_does_not_fit_is_refused():
     for call in (
         lambda: simulator.step([0.0]),
         lambda: simulator.restart([0.0]),
+        lambda: simulator.restart(model.neutral(), time=np.nan),
         lambda: simulator.simulate(rest, -1.0),
     ):
         with pytest.raises(InvalidValueError, match='expected'):

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from agreement import assert_equal
 from random_trees import SIZES, random_tree
+from spatial_samples import rounded_placement
 
 from icir_control import dynamics as icir
 from icir_control.errors import InvalidValueError, ModelError, UnknownNameError
@@ -33,6 +34,26 @@ def test_a_model_is_read_as_it_was_written(model, tmp_path):
     assert np.array_equal(again.buffer, model.buffer, equal_nan=True)
     with pytest.raises(ValueError, match='read-only'):
         again.upper_position_limit[0] = 0.0
+
+
+def test_placements_of_few_digits_and_numpys_bools_are_read_as_they_were_written(tmp_path):
+    """Products of two such placements were no rotations, and a bool of numpy's is none of JSON."""
+    rng = np.random.default_rng(0)
+    for flag in (np.bool_(True), np.bool_(False)):
+        builder, parent = icir.ModelBuilder(), 'universe'
+        for i in range(4):
+            joint, body = f'joint_{i}', f'body_{i}'
+            builder.add_joint(joint, 'revolute', parent, rounded_placement(rng), actuated=flag)
+            inertia = Inertia(1.0, (0.0, 0.0, 0.1), 0.01 * np.eye(3))
+            builder.add_body(body, joint, inertia, rounded_placement(rng))
+            builder.add_frame(f'frame_{i}', body, rounded_placement(rng))
+            parent = f'frame_{i}'
+        model = builder.build()
+        model.save(tmp_path / 'model.json')
+        assert icir.Model.load(tmp_path / 'model.json') == model
+        assert model.na == 4 * flag
+    with pytest.raises(InvalidValueError, match='actuated of joint j = .*True or False'):
+        icir.ModelBuilder().add_joint('j', 'revolute', 'universe', actuated='no')
 
 
 @pytest.mark.parametrize(

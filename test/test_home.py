@@ -6,6 +6,8 @@ from simulation_worlds import joint, link
 
 from icir_control.app.closed_loop import ClosedLoop
 from icir_control.app.robot import RobotFiles
+from icir_control.control.arm import Arm
+from icir_control.dynamics import load_urdf
 
 LENGTH = 0.5  # m
 MIDDLE = np.array([0.0, 1.5])
@@ -44,6 +46,24 @@ def test_home_is_the_middle_of_the_limits_where_nothing_is_there(tmp_path):
     home, ready = targets(loop_of(tmp_path, (-2.0, 0.0)))
     np.testing.assert_allclose(home, MIDDLE, rtol=0, atol=1e-12)
     assert np.abs(ready - home).max() > 0.3
+
+
+def test_a_limit_that_is_far_away_is_none(tmp_path):
+    """Home was half a billion radians away, since some URDFs write such a number for no limit."""
+    for lower, upper, middle in ((-1e9, 2.0, 0.0), (-1e9, -2.0, -2.0), (1.0, 1e9, 1.0)):
+        path = tmp_path / 'two_links.urdf'
+        path.write_text(
+            '<robot name="two_links">'
+            + ''.join(link(name, com='0.25 0 0') for name in ('base', 'upper', 'fore'))
+            + joint('first', 'revolute', 'base', 'upper', inside=LIMITS.format(lower, upper))
+            + joint('second', 'revolute', 'upper', 'fore', '0.5 0 0', inside=LIMITS.format(1, 2))
+            + '</robot>'
+        )
+        arm = Arm(load_urdf(path), 'base', 'fore')
+        np.testing.assert_array_equal(arm.middle, [middle, 1.5])
+        assert np.abs(arm.rest_postures[:, 0] - middle).max() <= 1.6
+        assert (arm.rest_postures[:, 0] <= upper).all()
+        assert (arm.rest_postures[:, 0] >= lower).all()
 
 
 @pytest.mark.slow

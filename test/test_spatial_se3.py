@@ -15,6 +15,7 @@ from spatial_samples import (
     motions,
     placements,
     rotations,
+    rounded_placement,
     twist_coordinates,
     vectors,
 )
@@ -243,3 +244,19 @@ def test_conversions_give_the_placement_back(ab):
     assert SE3.from_matrix(ab.matrix) == ab
     assert SE3.from_quaternion(ab.quaternion, ab.translation).isclose(ab, 1e-14)
     assert SE3.from_xyz_rpy(ab.translation, ab.rpy).isclose(ab, 1e-14)
+
+
+def test_a_rotation_of_few_digits_is_taken_for_the_nearest_one():
+    """Products of rotations that were rounded were refused as none."""
+    rng = np.random.default_rng(0)
+    for _ in range(100):
+        a, b = rounded_placement(rng), rounded_placement(rng)
+        assert_close(SE3.from_xyz_rpy((a @ b).translation, (a @ b).rpy).matrix, (a @ b).matrix)
+        assert_close((a @ a.inverse()).matrix, np.eye(4))
+        again = SE3(np.round(a.rotation, 6), a.translation)
+        assert np.abs(again.rotation - a.rotation).max() < 1e-6
+
+
+@holds_for(a=placements)
+def test_a_rotation_of_all_digits_is_taken_as_it_is(a):
+    np.testing.assert_array_equal(SE3(a.rotation, a.translation).matrix, a.matrix)

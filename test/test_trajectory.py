@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from spatial_samples import rounded_placement
 
 from icir_control.errors import InvalidValueError, UnknownNameError
 from icir_control.spatial import SE3, Motion, exp3, log3
@@ -142,10 +143,49 @@ def test_rotation_is_about_one_axis_from_rest():
         np.testing.assert_allclose(log3(path.placement(time).rotation), expected, atol=1e-14)
 
 
-@pytest.mark.parametrize('duration', [0.0, -1.0, np.nan, np.inf])
+@pytest.mark.parametrize('duration', [0.0, -1.0, np.nan, np.inf, 1e-110, 1e120, '2'])
 def test_bad_duration_is_refused(duration):
-    with pytest.raises(InvalidValueError, match='seconds above 0'):
+    with pytest.raises(InvalidValueError, match='seconds from 1e-09 to'):
         cubic([0.0], [0.0], [1.0], duration)
+    with pytest.raises(InvalidValueError, match='seconds from 1e-09 to'):
+        stop([0.0], [1.0], duration)
+    with pytest.raises(InvalidValueError, match='times'):
+        spline(
+            [0.0, float(duration) if duration != '2' else 0.0], [[0.0], [1.0]], np.zeros((2, 1))
+        )
+
+
+def test_times_and_placements_that_are_none_are_refused():
+    pose, still = SE3.identity(), Motion.zero()
+    for time in (np.nan, np.inf, '0', None):
+        with pytest.raises(InvalidValueError, match='start_time'):
+            JointTrajectory.to_rest(time, 1.0, [0.0], [0.0], [1.0])
+        with pytest.raises(InvalidValueError, match='start_time'):
+            SE3Trajectory.to_rest(time, 1.0, pose, still, pose)
+    with pytest.raises(InvalidValueError, match='expected one of type SE3'):
+        SE3Trajectory.to_rest(0.0, 1.0, pose, still, np.eye(4))
+    with pytest.raises(InvalidValueError, match='twist = .*one of type Motion'):
+        SE3Trajectory.to_stop(0.0, 1.0, pose, np.zeros(6))
+
+
+@pytest.mark.parametrize('profile', PROFILES)
+@pytest.mark.parametrize('duration', [np.int32(200), np.uint8(10), np.int64(10000), 10**6, 1e-9])
+def test_a_duration_of_any_type_is_a_number_of_seconds(profile, duration):
+    """The powers of numpy's integers overflow without a word."""
+    path = JointTrajectory.to_rest(0.0, duration, [0.0], [0.0], [1.0], profile=profile)
+    assert type(path.duration) is float
+    assert path.position(float(duration)) == pytest.approx(1.0)
+    assert path.position(0.5 * float(duration)) == pytest.approx(0.5)
+
+
+def test_a_path_between_placements_of_few_digits_can_be_sampled():
+    rng, still = np.random.default_rng(0), Motion.zero()
+    for _ in range(100):
+        start, goal = rounded_placement(rng), rounded_placement(rng)
+        path = SE3Trajectory.to_rest(0.0, 1.0, start, still, goal)
+        for time in (0.0, 0.3, 0.7):
+            path.sample(time)
+        assert path.placement(1.0).isclose(goal)
 
 
 def test_bad_arrays_and_profiles_are_refused():

@@ -17,6 +17,7 @@ from icir_control.dynamics import (
     root_link,
     tip_link,
 )
+from icir_control.dynamics.joints import FAR
 from icir_control.errors import (
     ClearanceError,
     ConfigurationError,
@@ -218,9 +219,13 @@ class Arm:
 
     @property
     def middle(self) -> NDArray[np.float64]:
-        """(nv,) the middle between the position limits, 0 where one of them is missing."""
+        """(nv,) the middle between the position limits, or what is nearest to 0 within them.
+
+        The latter where one of them is missing, as one beyond `joints.FAR` is.
+        """
         limits = np.array([self.model.lower_position_limit, self.model.upper_position_limit])
-        return np.where(np.isfinite(limits).all(axis=0), limits, 0.0).mean(axis=0)
+        near = (np.abs(limits) < FAR).all(axis=0)
+        return np.where(near, limits, np.clip(0.0, *limits)).mean(axis=0)
 
     @property
     def rest_posture(self) -> NDArray[np.float64]:

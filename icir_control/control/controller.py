@@ -2,6 +2,8 @@
 
 from collections.abc import Callable
 from contextlib import suppress
+from operator import index
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,6 +24,7 @@ from icir_control.control.kernels.memory import (
 )
 from icir_control.control.law import Plan
 from icir_control.control.laws.joint import Hold
+from icir_control.control.period import checked_time
 from icir_control.control.switching import Event, Switching
 from icir_control.dynamics import Model
 from icir_control.errors import (
@@ -80,6 +83,7 @@ class Controller(Switching):
         # Where the watchdog has stopped the arm, it is held there.
         self._stopped = Mode('', '', Hold(config.arm))
         self.braked_by: BrakedError | None = None
+        self._euler_steps: int | None = None
         self._braking_until, self._slow_from, self._held_from = 0.0, 0.0, -np.inf
         self._await_entry(0)
 
@@ -146,12 +150,12 @@ class Controller(Switching):
                 for a continuous plant, None where nobody says: then it is learnt.
 
         Raises:
-            InvalidValueError: A number of steps below 0; nothing changes.
+            InvalidValueError: A time or a number of steps that is none, or a state that is no two
+                vectors of nv finite numbers; nothing changes.
         """
-        if euler_steps is not None and euler_steps < 0:
-            raise InvalidValueError('euler_steps', euler_steps, 'a number of steps, or None')
-        engine = self._engine
+        engine, time, euler_steps = self._engine, checked_time(time), _checked_steps(euler_steps)
         engine.begin(time, q, v, euler_steps)
+        self._euler_steps = euler_steps
         self._started, self._braking, self._held_from = True, False, -np.inf
         self._await_entry(sum(entry.time < time for entry in self.config.schedule))
         start = engine.start(measured=True)
@@ -167,8 +171,12 @@ class Controller(Switching):
     def tick(self, time: float, q: ArrayLike, v: ArrayLike) -> NDArray[np.float64]:
         """Return the torque for a measured state.
 
+        A time that goes back, or is more than `period.LONGEST_GAP` after the last one, is a new
+        start, and an event says so. A state less than `period.EARLY_SHARE` of a period after the
+        last one is that one again: the answer is the same.
+
         Args:
-            time: Simulation time [s], later than that of the last tick.
+            time: Simulation time [s].
             q: (nv,) [rad or m].
             v: (nv,) [rad/s or m/s].
 
@@ -176,14 +184,17 @@ class Controller(Switching):
             (nv,) within the effort limits [N m or N]; the array is used again.
 
         Raises:
-            InvalidValueError: A state that is no two vectors of nv finite numbers; it counts as
-                lost.
+            InvalidValueError: A time that is none, or a state that is no two vectors of nv finite
+                numbers; it counts as lost.
             RefusedError: There was no `restart` yet.
         """
         if not self._started:
             raise RefusedError('there is nothing to go on from; restart first', reason='no_state')
         engine, time = self._engine, float(time)  # numpy's numbers compute slowly
-        engine.measure(time, q, v)
+        if not engine.measure(time, q, v):
+            if engine.repeats(time):
+                return self.torque
+            self._begin_anew(time, q, v)
         if engine.has_new_period and engine.is_period_sure:
             self._check_gains()
         if time >= self._entry_due:
@@ -197,6 +208,14 @@ class Controller(Switching):
         if outcome != DONE:
             self._react(outcome, time)
         return self.torque
+
+    def _begin_anew(self, time: float, q: ArrayLike, v: ArrayLike) -> None:
+        """Begin with a state that does not go on from the last one, and say why."""
+        gap = time - self._engine.time
+        why = f'{gap:.3g} s without a state' if gap > 0.0 else 'time went back'
+        self.restart(time, q, v, self._euler_steps)
+        words = f'new start at {time:.3f} s ({why}), in mode {self.mode}'
+        self._events.append(Event('warning', words, self.mode))
 
     def _react(self, outcome: int, time: float) -> None:
         """Do what has to be done after a tick with an outcome other than `DONE`, at a time [s]."""
@@ -308,6 +327,17 @@ class Controller(Switching):
         schedule = self.config.schedule
         self._next_entry = index
         self._entry_due = schedule[index].time if index < len(schedule) else np.inf
+
+
+def _checked_steps(value: Any) -> int | None:
+    """Return a number of steps of the plant, as `Controller.restart` takes it."""
+    try:
+        steps = None if value is None else index(value)
+    except TypeError:
+        steps = -1
+    if steps is not None and steps < 0:
+        raise InvalidValueError('euler_steps', value, 'a number of steps, or None')
+    return steps
 
 
 def _alarm_of(engine: Engine, mode: str) -> BrakedError:

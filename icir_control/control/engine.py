@@ -33,14 +33,16 @@ from icir_control.control.kernels.memory import (
 from icir_control.control.kernels.plant import FIRST_REST_SPEED, NOISE_TIME
 from icir_control.control.kernels.weight import forget_lost_weight, forget_weight
 from icir_control.control.law import Law, Plan, Start, guarded
+from icir_control.control.period import GAP, LEAST_PERIOD, LONGEST_GAP, Period, checked_time
 from icir_control.control.running_law import RunningLaw
 from icir_control.control.workspace import Workspace
 from icir_control.dynamics.inverse_kinematics import prepare as prepare_inverse_kinematics
 from icir_control.spatial import Motion, exp6
 from icir_control.trajectory import JointTrajectory
 
-CONFIRMING_STEPS = 3
-"""Without a gap or a shorter one, after which a step of time is sure to be the period."""
+WAITING_GAP = 0.02
+"""[s] Without a state, from which on an arm may have stood still: a reference that went on would
+throw it."""
 
 SOFTER, MUCH_SOFTER = 0.85, 0.25
 """Share of its bandwidth that feedback keeps where it shakes the arm, or cannot hold it."""
@@ -81,7 +83,8 @@ class Engine:
         self.memory = workspace.memory
         self.tick_record = workspace.tick
         self.q, self.v = workspace.q, workspace.v
-        self._period = self._steady_since = np.nan
+        self._period = Period()
+        self._early = -np.inf  # the time of the last state that came early
         self._answered = False
         self._law = RunningLaw(Law(self.arm), workspace)
         self._ramps = self._law.ramps
@@ -94,34 +97,71 @@ class Engine:
 
     # --- Before and during a tick ---------------------------------------------------------
 
-    def measure(self, time: float, q: ArrayLike, v: ArrayLike) -> None:
+    def measure(self, time: float, q: ArrayLike, v: ArrayLike) -> bool:
         """Take a measured state, and learn the control period from the steps of time.
 
-        The least step is the period; a longer one is a missed tick.
+        Returns:
+            False for a state that does not go on from the last one, which is not taken: it is
+            that one again (`repeats`), or it begins anew.
 
         Raises:
-            InvalidValueError: A state that is no two vectors of nv finite numbers; it is lost.
+            InvalidValueError: A time that is none, or a state that is no two vectors of nv finite
+                numbers; it is lost.
         """
-        self.workspace.take_state(time, q, v)
-        if not -_SAME_TIME < time - self.time - self._period < _SAME_TIME:
-            self._note_step(round((time - self.time) * 1e9) * 1e-9)
+        elapsed = time - self.time
+        if -_SAME_TIME < elapsed - self._period.value < _SAME_TIME:
+            self.workspace.take_state(time, q, v)
+        elif not self._measure_off_time(time, q, v):
+            return False
         if time > self._wrench_until:
             self.take_wrench(np.zeros(6), np.inf)
         self._answered = False
         self.time = time
+        return True
 
-    def _note_step(self, step: float) -> None:
-        """Take note of a step of time [s] that is not the period, or of the first one."""
-        if step > 0.0 and not step >= self._period:  # also while the period is not a number
-            self._period, self._steady_since = step, self.time + step
+    def _measure_off_time(self, time: float, q: ArrayLike, v: ArrayLike) -> bool:
+        """Take a state that is not a period after the last one, as `measure` does."""
+        elapsed = checked_time(time) - self.time
+        if self._period.note(max(self.time, self._early), time):
             self.has_new_period = True
-            self.workspace.change_period(step)
+            self.workspace.change_period(self.period)
             if self._repulsion is not None:
-                self._repulsion.period = step
-        elif step > 1.5 * self._period:
+                self._repulsion.period = self.period
+        if self.repeats(time):
+            self._early = time
+            return False
+        if self._answered and not 0.0 <= elapsed < LONGEST_GAP + LEAST_PERIOD:  # but for rounding
+            return False
+        self.workspace.take_state(time, q, v)
+        self._early = -np.inf
+        if elapsed > GAP * self.period:  # ticks were missed
             self.memory.observing = 0
-            if self.has_new_period:
-                self._steady_since = self.time + step
+            if elapsed > WAITING_GAP:
+                self._go_on_through_gap(time)
+        return True
+
+    def repeats(self, time: float) -> bool:
+        """Return whether a state of a time [s] is the one that was answered last, once more."""
+        return self._answered and self._period.is_early(time - self.time)
+
+    def _go_on_through_gap(self, time: float) -> None:
+        """Bring the reference to a period before a time [s], but no further than the arm has come.
+
+        A plant that went on without an answer is on its path; one that stood still is behind, and
+        its path waits for it.
+        """
+        memory, tick = self.memory, self.tick_record
+        if not (memory.tracks and tick.has_joint_reference):
+            return
+        end = time + (memory.delay - 1.0) * tick.period  # the state that is predicted counts
+        while memory.reference_time < end - 0.5 * tick.period:
+            tick.time = memory.reference_time + tick.period
+            self._go_on()
+            self.workspace.run(ADVANCE)
+            ahead, here = memory.q_after - self.q, tick.position_reference - self.q
+            if ahead @ ahead > here @ here:
+                break
+        memory.reference_time, tick.time = end, time
 
     def take_wrench(self, wrench: NDArray[np.float64], until: float) -> None:
         """Take a measured wrench (6,) on the tool, in its axes, until a time [s]."""
@@ -141,11 +181,16 @@ class Engine:
             q: (nv,) [rad or m].
             v: (nv,) [rad/s or m/s].
             euler_steps: As in `Controller.restart`.
+
+        Raises:
+            InvalidValueError: A state that is no two vectors of nv finite numbers; nothing
+                changes.
         """
         memory = self.memory
+        self.workspace.take_state(time, q, v)
         memory.acceleration_limit[:] = self.arm.acceleration_limit
-        self.time, self._period, self._steady_since = time, np.nan, np.nan
-        self.measure(time, q, v)
+        self.time, self._early, self._answered = time, -np.inf, False
+        self._period.begin()
         self.take_wrench(np.zeros(6), np.inf)
         self.clear_alarm()
         begin_to_yield(memory, self.tick_record)
@@ -226,15 +271,12 @@ class Engine:
     @property
     def period(self) -> float:
         """Between two ticks [s]; not a number until the second state of a start."""
-        return self._period
+        return self._period.value
 
     @property
     def is_period_sure(self) -> bool:
-        """Whether some steps in a row have confirmed the period.
-
-        A first step alone may be several periods, where states are lost.
-        """
-        return self.time - self._steady_since > (CONFIRMING_STEPS - 0.5) * self._period
+        """Whether some steps in a row have confirmed the period."""
+        return self._period.is_sure(self.time)
 
     def is_slower_than(self, share: float) -> bool:
         """Return whether every joint is slower than a share of its velocity limit."""

@@ -228,16 +228,16 @@ class Workspace:
 
     def take_state(self, time: float, q: ArrayLike, v: ArrayLike) -> None:
         """Take a time [s] and a state q, v (nv,) over; the dynamics stays where it is."""
-        self._time[0] = time
         try:
-            if _TAKE_STATE.call(self._state, q, v) == 0:
-                return
+            taken = _TAKE_STATE.call(self._state, q, v) == 0
         except TypeError:
-            pass  # other arrays than it takes
-        nv = len(self.q)
-        self.q[:], self.v[:] = (
-            checked(name, x, (nv,), largest=LARGEST) for name, x in (('q', q), ('v', v))
-        )
+            taken = False  # other arrays than it takes
+        if not taken:
+            nv = len(self.q)
+            self.q[:], self.v[:] = (
+                checked(name, x, (nv,), largest=LARGEST) for name, x in (('q', q), ('v', v))
+            )
+        self._time[0] = time
 
     def sense(self, q: NDArray[np.float64], v: NDArray[np.float64]) -> None:
         """Bring dynamics and tool to a state q, v (nv,)."""

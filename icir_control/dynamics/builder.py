@@ -127,6 +127,8 @@ class ModelBuilder:
         placement = base.placement @ _checked_placement(placement)
         if actuated is None:
             actuated = kind not in (JointKind.PLANAR, JointKind.FLOATING)
+        elif not isinstance(actuated, bool | np.bool_):
+            raise InvalidValueError(f'actuated of joint {name}', actuated, 'True or False')
         lower = _checked_numbers(name, 'lower', lower, kind.nq, -np.inf)
         upper = _checked_numbers(name, 'upper', upper, kind.nq, np.inf)
         if (lower > upper).any():
@@ -144,7 +146,7 @@ class ModelBuilder:
             damping=_checked_numbers(name, 'damping', damping, kind.nv, 0.0),
             friction=_checked_numbers(name, 'friction', friction, kind.nv, 0.0),
             armature=_checked_numbers(name, 'armature', armature, kind.nv, 0.0),
-            actuated=actuated,
+            actuated=bool(actuated),  # numpy's are no numbers of JSON
         )
         if mimic is not None:
             numbers = checked(f'mimic of joint {name}', mimic[1:], (2,)).tolist()

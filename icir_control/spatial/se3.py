@@ -23,13 +23,14 @@ class SE3:
         """Take copies of both.
 
         Args:
-            rotation: R_ab (3, 3); its columns are b's axes in a.
+            rotation: R_ab (3, 3); its columns are b's axes in a. Of one that is rounded to few
+                digits the nearest rotation is taken.
             translation: p_ab (3,) [m], b's origin in a.
 
         Raises:
             InvalidValueError: Not a rotation, or not finite.
         """
-        self._rotation = freeze(so3.checked_rotation('rotation', rotation))
+        self._rotation = freeze(so3.checked_rotation('rotation', rotation, mends=True))
         self._translation = freeze(checked('translation', translation, (3,)))
 
     @classmethod

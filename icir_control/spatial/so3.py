@@ -19,6 +19,9 @@ LARGEST_ANGLE = 1e100
 _ORTHONORMAL = 1e-6
 """How far R^T R may be from 1: what numbers rounded to seven digits have."""
 
+_ROUND_OFF = 1e-12
+"""How far it is from 1 where double precision has rounded the numbers of a rotation."""
+
 _SINGULAR = 1e-8
 """How near [rad] to where they do not exist inverse Jacobians are refused.
 
@@ -47,8 +50,13 @@ def unskew(matrix: Any) -> Array:
     return 0.5 * np.array((m[2, 1] - m[1, 2], m[0, 2] - m[2, 0], m[1, 0] - m[0, 1]))
 
 
-def checked_rotation(name: str, value: Any) -> Array:
+def checked_rotation(name: str, value: Any, *, mends: bool = False) -> Array:
     """Return a fresh (3, 3) array that is a rotation, or say why the value is none.
+
+    Args:
+        name: What the value is for.
+        value: The rotation.
+        mends: Return the nearest rotation, where the value has more than round-off.
 
     Raises:
         InvalidValueError: R^T R is not 1 (within 1e-6), or the determinant is not +1.
@@ -58,7 +66,7 @@ def checked_rotation(name: str, value: Any) -> Array:
     if defect > _ORTHONORMAL or np.linalg.det(rotation) < 0.0:
         expected = f'a rotation, R^T R = 1 within {_ORTHONORMAL:g} and det R = 1'
         raise InvalidValueError(name, value, f'{expected} (see nearest_rotation)')
-    return rotation
+    return nearest_rotation(rotation) if mends and defect > _ROUND_OFF else rotation
 
 
 def nearest_rotation(matrix: Any) -> Array:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,6 +12,9 @@ from icir_control.spatial import SE3, Motion, log3
 from icir_control.spatial.arrays import Array, checked, checked_scalar
 from icir_control.trajectory import kernels
 
+SHORTEST, LONGEST = 1e-9, 1e9
+"""[s] Durations of a motion."""
+
 Profile = Callable[[ArrayLike, ArrayLike, ArrayLike, float], Array]
 """From a moving start to rest at a goal.
 
@@ -19,13 +22,13 @@ Args:
     start: (n,) position at s = 0.
     velocity: (n,) velocity at s = 0.
     goal: (n,) position at s = T.
-    duration: T [s], above 0.
+    duration: T [s], from `SHORTEST` to `LONGEST`.
 
 Returns:
     (n, 6): the coefficient of s^k in column k.
 
 Raises:
-    InvalidValueError: A duration that is not a positive number, or arrays that do not match.
+    InvalidValueError: A duration that is no such number, or arrays that do not match.
 """
 
 
@@ -34,8 +37,7 @@ def cubic(start: ArrayLike, velocity: ArrayLike, goal: ArrayLike, duration: floa
 
     x(s) = x_0 + v_0 s + (3 d / T^2 - 2 v_0 / T) s^2 - (2 d / T^3 - v_0 / T^2) s^3, d = x_f - x_0.
     """
-    x0, v0, d = _checked(start, velocity, goal, duration)
-    T = duration
+    x0, v0, d, T = _checked(start, velocity, goal, duration)
     return _rows(x0, v0, 3.0 * d / T**2 - 2.0 * v0 / T, -2.0 * d / T**3 + v0 / T**2)
 
 
@@ -45,8 +47,7 @@ def quintic(start: ArrayLike, velocity: ArrayLike, goal: ArrayLike, duration: fl
     Six conditions on six coefficients (Lynch & Park, Modern Robotics, section 9.2.2.2), here with
     a start that may move. Its peak velocity is 15/8 d/T, a cubic's 3/2 d/T.
     """
-    x0, v0, d = _checked(start, velocity, goal, duration)
-    T = duration
+    x0, v0, d, T = _checked(start, velocity, goal, duration)
     third = 10.0 * d / T**3 - 6.0 * v0 / T**2
     fourth = -15.0 * d / T**4 + 8.0 * v0 / T**3
     fifth = 6.0 * d / T**5 - 3.0 * v0 / T**4
@@ -61,16 +62,15 @@ def stop(start: ArrayLike, velocity: ArrayLike, duration: float) -> Array:
     Args:
         start: (n,) position at s = 0.
         velocity: (n,) velocity at s = 0.
-        duration: T [s], above 0.
+        duration: T [s], from `SHORTEST` to `LONGEST`.
 
     Returns:
         (n, 6): the coefficient of s^k in column k.
 
     Raises:
-        InvalidValueError: A duration that is not a positive number.
+        InvalidValueError: A duration that is no such number.
     """
-    x0, v0, _ = _checked(start, velocity, start, duration)
-    T = duration
+    x0, v0, _, T = _checked(start, velocity, start, duration)
     return _rows(x0, v0, np.zeros_like(x0), -v0 / T**2, v0 / (2.0 * T**3))
 
 
@@ -98,14 +98,28 @@ def _rows(*powers: Array) -> Array:
 
 def _checked(
     start: ArrayLike, velocity: ArrayLike, goal: ArrayLike, duration: float
-) -> tuple[Array, Array, Array]:
-    checked_scalar('duration', duration, 'a number of seconds above 0', above=0.0)
+) -> tuple[Array, Array, Array, float]:
+    """Return start and velocity (n,), the way to the goal (n,), and the duration."""
+    T = checked_duration(duration)
     count = np.asarray(start, dtype=object).size
     x0, v0, x1 = (
         checked(name, np.atleast_1d(x) if np.isscalar(x) else x, (count,))
         for name, x in (('start', start), ('velocity', velocity), ('goal', goal))
     )
-    return x0, v0, x1 - x0
+    return x0, v0, x1 - x0, T
+
+
+def checked_duration(duration: Any) -> float:
+    """Return a duration [s] as a float: powers of an integer of numpy's may overflow.
+
+    Raises:
+        InvalidValueError: It is no number, or none whose powers are numbers.
+    """
+    expected = f'a number of seconds from {SHORTEST:g} to {LONGEST:g}'
+    T = checked_scalar('duration', duration, expected, lowest=SHORTEST)
+    if T > LONGEST:
+        raise InvalidValueError('duration', duration, expected)
+    return T
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,7 +151,7 @@ class JointTrajectory:
 
         Args:
             start_time: [s].
-            duration: [s], above 0.
+            duration: [s], from `SHORTEST` to `LONGEST`.
             start: (nv,) [rad or m].
             velocity: (nv,) at the start [rad/s or m/s].
             goal: (nv,) [rad or m].
@@ -145,9 +159,11 @@ class JointTrajectory:
 
         Raises:
             UnknownNameError: A profile that does not exist.
-            InvalidValueError: A duration that is not positive, or arrays that do not match.
+            InvalidValueError: A time or duration that is no such number, or arrays that do not
+                match.
         """
-        return cls(start_time, duration, find_profile(profile)(start, velocity, goal, duration))
+        coefficients = find_profile(profile)(start, velocity, goal, duration)
+        return cls(checked_scalar('start_time', start_time), float(duration), coefficients)
 
     def position(self, time: float) -> Array:
         """Return q(t), (nv,) [rad or m]; before the start extrapolated, after the end at rest."""
@@ -198,7 +214,7 @@ class SE3Trajectory:
 
         Args:
             start_time: [s].
-            duration: [s], above 0.
+            duration: [s], from `SHORTEST` to `LONGEST`.
             start: T_world_frame at the start.
             twist: Of the frame at the start, in its own (LOCAL) axes [m/s, rad/s].
             goal: T_world_frame at the end.
@@ -206,12 +222,15 @@ class SE3Trajectory:
 
         Raises:
             UnknownNameError: A profile that does not exist.
-            InvalidValueError: A duration that is not positive.
+            InvalidValueError: A time or duration that is no such number, or placements or a twist
+                that are none.
         """
+        _check_types(('start', start, SE3), ('twist', twist, Motion), ('goal', goal, SE3))
         x0 = np.concatenate([start.translation, np.zeros(3)])
         x1 = np.concatenate([goal.translation, log3(start.rotation.T @ goal.rotation)])
         coefficients = find_profile(profile)(x0, _first_rate(start, twist), x1, duration)
-        return cls(start_time, duration, start, coefficients)
+        start_time = checked_scalar('start_time', start_time)
+        return cls(start_time, float(duration), start, coefficients)
 
     @classmethod
     def to_stop(cls, start_time: float, duration: float, start: SE3, twist: Motion) -> Self:
@@ -219,12 +238,18 @@ class SE3Trajectory:
 
         Args:
             start_time: [s].
-            duration: [s], above 0.
+            duration: [s], from `SHORTEST` to `LONGEST`.
             start: T_world_frame at the start.
             twist: Of the frame at the start, LOCAL [m/s, rad/s].
+
+        Raises:
+            InvalidValueError: As for `to_rest`.
         """
+        _check_types(('start', start, SE3), ('twist', twist, Motion))
         x = np.concatenate([start.translation, np.zeros(3)])
-        return cls(start_time, duration, start, stop(x, _first_rate(start, twist), duration))
+        coefficients = stop(x, _first_rate(start, twist), duration)
+        start_time = checked_scalar('start_time', start_time)
+        return cls(start_time, float(duration), start, coefficients)
 
     def placement(self, time: float) -> SE3:
         """Return T_world_frame at a time; before the start extrapolated, after the end at rest."""
@@ -242,6 +267,13 @@ class SE3Trajectory:
         twist, acceleration = np.empty(6), np.empty(6)
         kernels.pose_rates_at(pose, self.coefficients, self.duration, elapsed, twist, acceleration)
         return placement, Motion(twist[:3], twist[3:]), Motion(acceleration[:3], acceleration[3:])
+
+
+def _check_types(*arguments: tuple[str, Any, type]) -> None:
+    """Refuse an argument, of those with name and type, that is of another type."""
+    for name, value, kind in arguments:
+        if not isinstance(value, kind):
+            raise InvalidValueError(name, value, f'one of type {kind.__name__}')
 
 
 def _first_rate(start: SE3, twist: Motion) -> Array:
@@ -339,7 +371,9 @@ def _checked_points(times: ArrayLike, positions: ArrayLike) -> tuple[Array, Arra
     """Return times (k,) that increase, and positions (k, nv), of two points at least."""
     count = np.asarray(times, dtype=object).size
     t = checked('times', times, (count,))
-    if count < 2 or not (np.diff(t) > 0.0).all():
-        raise InvalidValueError('times', times, 'two numbers or more that increase')
+    steps = np.diff(t)
+    if count < 2 or not ((steps >= SHORTEST) & (steps <= LONGEST)).all():
+        expected = f'two numbers or more that increase, by {SHORTEST:g} to {LONGEST:g} s'
+        raise InvalidValueError('times', times, expected)
     width = np.asarray(positions, dtype=object).shape[1:2] or (1,)
     return t, checked('positions', positions, (count, *width))

@@ -88,3 +88,12 @@ twist_coordinates = st.tuples(vectors, rotation_vectors).map(np.concatenate)
 motions = st.builds(Motion, vectors, vectors)
 forces = st.builds(Force, vectors, vectors)
 inertias = st.integers(0, 2**32 - 1).map(lambda seed: Inertia.random(np.random.default_rng(seed)))
+
+
+def rounded_placement(rng: np.random.Generator) -> SE3:
+    """Return a placement whose rotation was given with six digits, as those of files are."""
+    while True:
+        exact = SE3.random(rng)
+        rotation = np.round(exact.rotation, 6)
+        if np.abs(rotation.T @ rotation - np.eye(3)).max() < 1e-6:  # or it is refused
+            return SE3(rotation, exact.translation)

@@ -13,6 +13,7 @@ from rclpy.node import Node
 
 from icir_control.compiled import bound, kernel
 from icir_control.control import Controller
+from icir_control.control.period import LONGEST_GAP
 from icir_control.nodes.controller.telemetry import limits_of
 from icir_control.nodes.process.graph import Publishers
 from icir_control.nodes.transport.conversions import diagnostics, key_values
@@ -21,7 +22,6 @@ from icir_control.nodes.transport.endpoints import JointStateSubscription
 STATE_TIMEOUT = 1.0  # s of wall time without a state until that is reported
 PERIOD = 1.0  # s of wall time between two diagnostics
 
-LONGEST_GAP = 0.5  # s of simulation time; by then a free-running plant has braked the arm
 FASTEST_JOINT = 10.0  # rad/s or m/s, where the model sets no limit
 
 _KEPT_TOKENS = 16
