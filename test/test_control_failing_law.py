@@ -29,6 +29,9 @@ class Failing(Law):
             return -2.0 * tick.v
         if self.failure == 'raise':
             return [][0]
+        if self.failure[0] == 'wrench':
+            tick.wrench[3] = self.failure[1]
+            return -2.0 * tick.v
         return self.failure[1]
 
 
@@ -53,7 +56,10 @@ def own_words(loop) -> list[str]:
         (('return', np.zeros(5)), r'returned \[0.0, .*expected 6 finite numbers'),
         (('return', np.zeros((6, 1))), 'expected 6 finite numbers'),
         (('return', [0.0, 0.0, 0.0, 0.0, 0.0, np.nan]), 'nan.*expected 6 finite numbers'),
+        (('return', [1e300] + 5 * [0.0]), r'1e\+300, .*expected 6 finite numbers, each below 1e'),
         (('return', 'fast'), 'ValueError: could not convert'),
+        (('wrench', np.nan), r'wrote tick.wrench = \[0.0, 0.0, 0.0, nan.*expected 6 finite'),
+        (('wrench', -np.inf), 'wrote tick.wrench = .* -inf.*expected 6 finite numbers'),
     ],
 )
 def test_a_law_that_fails_in_a_tick_is_left_for_bias_compensation(
