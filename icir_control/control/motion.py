@@ -115,7 +115,8 @@ def plan_joint_motion(
     Raises:
         PositionLimitError: A goal, or a way to it, outside the position limits.
         ClearanceError: A way on which links come too near each other.
-        RefusedError: A way on which a joint moves that its own friction holds.
+        RefusedError: A way on which a joint moves that its own friction holds, or on which the
+            arm is too heavy for its motors.
     """
     arm.check_limits('the goal', goal)
     # A start faster than a limit cannot be helped by more time: its speed is then the limit.
@@ -144,6 +145,7 @@ def plan_joint_motion(
             f'{arm.model.joint_names[worst]} would have been over {kind}'
         )
     arm.check_friction('the path', samples)
+    arm.check_weight('the path', samples)
     for k, sample in enumerate(samples):
         arm.check_limits(f'the path, {k / (SAMPLES - 1):.0%} of the way,', sample, start.q)
     arm.check_clearance('the path', samples)
@@ -179,7 +181,7 @@ def plan_pose_motion(
         ClearanceError: A way on which links come too near each other.
         SingularityError: A straight way too near a singularity.
         RefusedError: A straight way that is too fast for the joints, or a way on which a joint
-            moves that its own friction holds.
+            moves that its own friction holds, or on which the arm is too heavy for its motors.
     """
     cause = ''
     if is_compliant:
@@ -200,7 +202,7 @@ def plan_pose_motion(
     for posture in _postures_at(arm, goal, start.q, MARGIN):
         try:
             plan = plan_joint_motion(arm, start, posture, duration, profile, share)
-        except (PositionLimitError, ClearanceError) as error:
+        except RefusedError as error:
             # A moving arm may have no room to turn round; another posture may lie ahead.
             if refusal is None or _is_nearer(error, refusal):
                 refusal = error
@@ -268,6 +270,7 @@ def _plan_straight(
         else:
             break
     arm.check_friction('the path', trace)
+    arm.check_weight('the path', trace)
     what = f'the path, {min(float(memory.path_time) / path.duration, 1.0):.0%} of the way,'
     if end.kind == OUTSIDE:
         i = int(end.joint)

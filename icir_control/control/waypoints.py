@@ -217,6 +217,7 @@ def _check(arm: Arm, start: Start, segments: tuple[JointTrajectory, ...]) -> Non
             )
     _, way, _ = _samples(segments, min(max(WAYS // len(segments), 3), FINE))
     arm.check_friction('the trajectory', way)
+    arm.check_weight('the trajectory', way)
     arm.check_clearance('the trajectory', way)
 
 
