@@ -61,6 +61,10 @@ class Impedance(Law):
     K^1/2 it is D = K^1/2 (2 zeta S^-1/2) K^1/2 (Albu-Schaeffer et al. 2003, without an inverse
     of Lambda^-1, which is singular where J is). On the way to a goal a_r is the acceleration of
     the joints that follow it, so that e obeys this equation there, too; else it is 0.
+
+    That is to first order in the velocity: the right-hand side is -Lambda dJ v. It is left to the
+    arm, whose energy spring and damper alone then change; a wrench that cancelled it would, too.
+    With a desired inertia nothing is left out.
     """
 
     FOLLOWS: ClassVar[str] = 'pose'
