@@ -222,3 +222,15 @@ def test_a_users_law_is_found_by_its_module():
     name = f'{HoldStill.__module__}:HoldStill'
     config = config_of(modes__gravity={'key': 'g', 'law': name})
     assert isinstance(config.modes['gravity'].law, HoldStill)
+
+
+def test_what_a_configuration_holds_cannot_be_changed_behind_its_back():
+    config = ControllerConfig.from_parameters(
+        changed(parameters_of(), joint_gains__kp=np.full(6, 900.0)), model_of()
+    )
+    arrays = {name: config.value(name) for name in config.parameters}
+    arrays = {name: value for name, value in arrays.items() if isinstance(value, np.ndarray)}
+    assert {'joint_gains.kp', 'task_gains.kp', 'modes.home.target_deg'} <= set(arrays)
+    for array in arrays.values():
+        with pytest.raises(ValueError, match='read-only'):
+            array[:] = 1.0

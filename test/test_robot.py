@@ -190,6 +190,8 @@ def test_parameters_are_attributes_with_units(robot):
     gains = robot.parameters.joint_gains
     gains.kp = 2500.0 * np.ones(6)
     assert robot.session.loop.controller.config.joint_gains[0].tolist() == [2500.0] * 6
+    with pytest.raises(ValueError, match='read-only'):
+        gains.kp[0] = 1.0  # which the controller would not hear of
     assert '1/s^2' in repr(gains)
     assert dir(gains) == ['kd', 'kp']
     with pytest.raises(ConfigurationError, match=r'observer\.gain = -1'):

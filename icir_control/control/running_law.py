@@ -78,7 +78,7 @@ class RunningLaw:
             LawError: Always.
         """
         with guarded(type(self.law), 'acceleration'):
-            self._refuse(np.asarray(type(self.law).acceleration(self.law, self._tick)))
+            self._refuse(np.asarray(type(self.law).acceleration(self._struct[0], self._tick)))
 
     def _refuse(self, answer: NDArray[np.float64]) -> None:
         kind, wrench = type(self.law), self._record.wrench
