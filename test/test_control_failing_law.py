@@ -8,6 +8,7 @@ from closed_loop import HOME, ClosedLoop, model_of, parameters_of
 
 from icir_control.control import ControllerConfig, Law, Plan
 from icir_control.errors import ConfigurationError, LawError, RefusedError
+from icir_control.trajectory import JointTrajectory
 
 
 class Failing(Law):
@@ -94,6 +95,18 @@ def test_a_law_that_fails_at_its_start_is_refused(loop, monkeypatch, failure):
     assert loop.controller.mode == 'home'
     loop.run(10)
     assert np.isfinite(loop.controller.torque).all()
+
+
+def test_a_path_of_other_joints_is_refused(loop, monkeypatch):
+    loop.go('home', 0.1)
+    one = JointTrajectory.to_rest(loop.time, 1.0, [0.0], [0.0], [1.0])
+    six = JointTrajectory.to_rest(loop.time, 1.0, loop.q, np.zeros(6), HOME)
+    zero = np.zeros(1)
+    for plan in (Plan(one), Plan(six, then=(one,)), Plan(joints=(zero, zero))):
+        monkeypatch.setattr(Failing, 'failure', ('plan', plan))
+        with pytest.raises(LawError, match='plan: ValueError: it is of 1 joints; expected 6'):
+            loop.controller.select('own')
+    assert loop.controller.mode == 'home'
 
 
 def test_a_scheduled_law_that_fails_does_not_stop_the_schedule(monkeypatch):
