@@ -3,6 +3,7 @@
 import base64
 import subprocess
 import sys
+from copy import copy, deepcopy
 from io import BytesIO
 
 import numpy as np
@@ -200,6 +201,12 @@ def test_parameters_are_attributes_with_units(robot):
         _ = robot.parameters.observer.gian
     with pytest.raises(ConfigurationError, match='cannot change while the controller runs'):
         robot.parameters.base_frame = 'base_link'
+
+
+def test_a_robot_is_not_copied(robot):
+    for way in (copy, deepcopy):
+        with pytest.raises(RefusedError, match='cannot be copied'):
+            way(robot)
 
 
 def test_the_log_has_named_series(robot):

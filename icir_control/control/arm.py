@@ -2,6 +2,7 @@
 
 from copy import copy
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -107,6 +108,15 @@ class Arm:
                 f'({self._inertia[i]:.2g} kg m^2), so that no torque controls it; give a link of '
                 'it, or one fixed to it, a moment of inertia'
             )
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out the workspace: a copy makes its own."""
+        return {name: value for name, value in vars(self).items() if name != '_workspace'}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take over what `__getstate__` gave."""
+        vars(self).update(state)
+        self._workspace = Workspace(self.model, self.frame)
 
     @property
     def acceleration_limit(self) -> NDArray[np.float64]:

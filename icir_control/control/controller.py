@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from contextlib import suppress
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -82,6 +83,17 @@ class Controller(Switching):
         self.braked_by: BrakedError | None = None
         self._braking_until, self._slow_from, self._held_from = 0.0, 0.0, -np.inf
         self._await_entry(0)
+
+    def __reduce_ex__(self, protocol: object) -> Any:
+        """Refuse to be copied: both would run on one memory.
+
+        Raises:
+            RefusedError: Always; says what to do instead.
+        """
+        raise RefusedError(
+            'a Controller cannot be copied or pickled; its config can: make another one by '
+            'Controller(config.arm.model, config), and restart it'
+        )
 
     def warm_up(
         self,
