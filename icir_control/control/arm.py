@@ -18,6 +18,7 @@ from icir_control.dynamics import (
     root_link,
     tip_link,
 )
+from icir_control.dynamics.joints import FAR
 from icir_control.errors import (
     ClearanceError,
     ConfigurationError,
@@ -256,9 +257,14 @@ class Arm:
 
     @property
     def middle(self) -> NDArray[np.float64]:
-        """(nv,) the middle between the position limits, 0 where one of them is missing."""
-        limits = np.array([self.model.lower_position_limit, self.model.upper_position_limit])
-        return np.where(np.isfinite(limits).all(axis=0), limits, 0.0).mean(axis=0)
+        """(nv,) the middle between the position limits, next to 0 where one of them is missing.
+
+        A limit beyond `FAR` stands for none.
+        """
+        lower, upper = self.model.lower_position_limit, self.model.upper_position_limit
+        has_both = np.maximum(np.abs(lower), np.abs(upper)) < FAR
+        limits = np.where(has_both, (lower, upper), np.clip(0.0, lower, upper))
+        return np.asarray(limits.mean(axis=0), dtype=float)
 
     @property
     def rest_posture(self) -> NDArray[np.float64]:
