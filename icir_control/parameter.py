@@ -143,7 +143,7 @@ class Parameter:
         try:
             if any(isinstance(number, bool | str) for number in numbers):
                 return None
-            array = np.array(numbers, dtype=float)
+            array = _frozen(numbers)
         except (TypeError, ValueError, OverflowError):
             return None
         if array.ndim != 1:
@@ -166,6 +166,13 @@ class Parameter:
         return bool(np.all(np.isfinite(numbers) & inside))
 
 
+def _frozen(numbers: Any) -> FloatArray:
+    """Return an array of its own that cannot be changed: whoever has checked it relies on it."""
+    array = np.array(numbers, dtype=float)
+    array.setflags(write=False)
+    return array
+
+
 def parameter(default: Any, unit: str = '', description: str = '', **about: Any) -> Any:
     """Declare a parameter as the field of a dataclass.
 
@@ -180,7 +187,7 @@ def parameter(default: Any, unit: str = '', description: str = '', **about: Any)
     metadata = {'parameter': declaration}
     if isinstance(default, list):
         return dataclasses.field(
-            default_factory=lambda: np.array(default, dtype=float), metadata=metadata, kw_only=True
+            default_factory=lambda: _frozen(default), metadata=metadata, kw_only=True
         )
     if default is None:
         return dataclasses.field(metadata=metadata, kw_only=True)

@@ -6,13 +6,18 @@ import mujoco
 import numpy as np
 import pytest
 from closed_loop import HOME, ClosedLoop, changed, model_of, parameters_of, urdf_of
+from simulation_worlds import joint, link, robot
 
 from icir_control.collision import distance, distance_jacobian, load_collision_shapes
 from icir_control.control import Arm, ControllerConfig, Start, Waypoints
-from icir_control.control.clearance import LARGEST_FORCE, Repulsion
+from icir_control.control.clearance import LARGEST_FORCE, Clearance, Repulsion
 from icir_control.control.kernels.clearance import may_be_near
 from icir_control.control.motion import plan_joint_motion
-from icir_control.dynamics import forward_kinematics, inverse_kinematics_solutions
+from icir_control.dynamics import (
+    forward_kinematics,
+    inverse_kinematics_solutions,
+    load_urdf,
+)
 from icir_control.errors import ClearanceError
 from icir_control.spatial import SE3, Motion
 
@@ -229,6 +234,22 @@ def test_an_arm_far_from_everything_moves_as_without_clearance():
             runs.append(loop.run(100)['torque'])
     half = len(runs) // 2
     assert np.array_equal(runs[:half], runs[half:])
+
+
+@pytest.mark.parametrize(('limit', 'length'), [(2.0, 2.0), (1e9, 10.0)])
+def test_a_sliding_joint_with_limits_that_mean_none_goes_as_far_as_one_without(limit, length):
+    ball = '<collision><geometry><sphere radius="0.1"/></geometry></collision>'
+    inside = f'<limit lower="{-limit}" upper="{limit}" effort="10" velocity="1"/>'
+    names = ('a', 'b', 'c')
+    text = robot(
+        *(link(name, com='0.1 0 0', shape=ball) for name in names),
+        joint('turn', 'continuous', 'base', 'a', inside=inside),
+        joint('slide', 'prismatic', 'a', 'b', xyz='0.5 0 0', axis='1 0 0', inside=inside),
+        joint('wrist', 'continuous', 'b', 'c', xyz='0.5 0 0', inside=inside),
+    ).replace('<link name="base"/>', f'<link name="base">{ball}</link>')
+    clearance = Clearance(load_urdf(text), load_collision_shapes(text), None, 0.01)
+    pair = list(clearance.pairs.names).index(('base', 'c'))
+    np.testing.assert_allclose(clearance.reach[pair], [1.1 + length, 1.0, 0.1], atol=0.01)
 
 
 def repelled(arm: Arm, found, margin, J, v, M) -> np.ndarray:

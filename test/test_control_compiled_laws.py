@@ -97,6 +97,25 @@ class Own(Law):
     )
 
 
+def test_a_compiled_law_whose_wrench_is_not_a_number_is_left(loop_with):
+    loop = loop_with("""
+class Own(Law):
+    @compiled
+    def acceleration(self, tick):
+        tick.wrench[5] = 1.0 if tick.time < 0.0055 else np.nan
+        return -tick.v
+""")
+    loop.go('own', 0.005)
+    assert loop.controller.mode == 'own'
+    loop.run(2)
+    assert loop.controller.mode == ''
+    (said,) = [event for event in loop.controller.take_events() if event.level == 'error']
+    assert 'wrote tick.wrench = [0.0, 0.0, 0.0, 0.0, 0.0, nan]; expected 6 fin' in said.text
+    np.testing.assert_array_equal(np.isfinite(loop.controller.torque), True)
+    loop.go('home', 0.01)
+    assert loop.controller.mode == 'home'
+
+
 def test_a_helper_that_names_a_reference_gets_it(loop_with):
     """What a tick works out only where it is named is named in a kernel that the law calls."""
     loop = loop_with("""

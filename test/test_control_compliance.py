@@ -190,6 +190,44 @@ def test_without_damping_gravity_never_stops_the_arm():
     np.testing.assert_allclose(loop.v, before, atol=1e-6)
 
 
+@pytest.mark.parametrize(
+    ('mode', 'timestep', 'values'),
+    [
+        ('impedance', 1e-3, {'damping_ratio': 10.0}),
+        ('impedance', 2e-3, {'damping_ratio': 3.0}),
+        ('impedance', 1e-3, {'damping_ratio': 2.5, 'stiffness': [1e4] * 6}),
+        ('impedance', 1e-3, {'inertia': [1e-3] * 6, 'stiffness': [1e5] * 6}),
+        ('impedance', 1e-3, {'inertia': [0.1] * 6, 'damping_ratio': 10.0}),
+        ('float', 2e-3, {'damping_rate': 1000.0}),
+        ('gravity', 5e-3, {'damping_rate': 500.0}),
+    ],
+)
+def test_the_fastest_damping_that_may_be_asked_for_shakes_no_arm(mode, timestep, values):
+    gains = {f'{of}__kp': [5000.0] * 6 for of in ('joint_gains', 'task_gains')}
+    changes = {f'modes__{mode}__{name}': value for name, value in values.items()}
+    loop = ClosedLoop(start=HOME, timestep=timestep, **gains, **changes)
+    loop.go(mode, 0.05)
+    loop.pushed(np.array([5.0, 0.0, 3.0, 0.1, 0.0, 0.0]), 0.1)
+    log = loop.run(loop.steps(0.4))
+    assert loop.controller.mode == mode
+    assert (np.abs(log['velocity']) < loop.model.velocity_limit).all()
+    assert np.abs(np.diff(log['velocity'][-20:], axis=0)).max() < 1e-4
+
+
+def test_a_spring_with_much_damping_is_as_stiff_as_asked():
+    """Modes that cannot have as much of it keep their stiffness."""
+    K = np.array([2e4, 2e4, 2e4, 100.0, 100.0, 100.0])
+    loop = ClosedLoop(
+        start=HOME,
+        modes__impedance__damping_ratio=7.0,
+        modes__impedance__stiffness=K.tolist(),
+    )
+    loop.go('impedance', 0.05)
+    wrench = np.array([30.0, 0.0, 10.0, 0.3, 0.2, 0.0])
+    error = K * loop.pushed(wrench, 3.0) - wrench
+    assert (np.abs(error) < 1e-3 * np.repeat([30.0, 0.3], 3)).all()
+
+
 def test_a_mode_too_fast_for_the_control_period_is_softer_and_comes_to_rest():
     """A light tool: 20 N m/rad at 1e-6 kg m^2 have 4.5 krad/s, which 1 ms cannot follow."""
     h, K = 1e-3, np.array([500.0, 500.0, 500.0, 20.0, 20.0, 20.0])

@@ -1,5 +1,8 @@
 """The configuration: what it accepts, and what it says of what it does not."""
 
+import pickle
+from copy import copy, deepcopy
+
 import numpy as np
 import pytest
 from closed_loop import HOME, changed, model_of, parameters_of
@@ -14,6 +17,7 @@ from icir_control.errors import (
     IcirError,
     InvalidValueError,
     ModelError,
+    RefusedError,
     UnknownNameError,
 )
 from icir_control.parameter import flatten
@@ -222,3 +226,33 @@ def test_a_users_law_is_found_by_its_module():
     name = f'{HoldStill.__module__}:HoldStill'
     config = config_of(modes__gravity={'key': 'g', 'law': name})
     assert isinstance(config.modes['gravity'].law, HoldStill)
+
+
+def test_a_configuration_is_copied_and_a_controller_is_not():
+    config = ControllerConfig.from_parameters(parameters_of(), model_of())
+    config = config.updated({'modes.home.duration': 3.0})
+    for copied in (copy(config), deepcopy(config), pickle.loads(pickle.dumps(config))):
+        assert copied.value('modes.home.duration') == 3.0
+        assert copied.schedule == config.schedule
+        law = copied.modes['home'].law
+        np.testing.assert_array_equal(law.target_deg, config.modes['home'].law.target_deg)
+        assert law.arm is copied.arm
+        controller = Controller(copied.arm.model, copied)
+        controller.restart(0.0, np.zeros(6), np.zeros(6))
+        assert np.isfinite(controller.tick(0.0, np.zeros(6), np.zeros(6))).all()
+        for way in (copy, deepcopy, pickle.dumps):
+            with pytest.raises(RefusedError, match='cannot be copied.* make another one by'):
+                way(controller)
+
+
+def test_what_a_configuration_holds_cannot_be_changed_behind_its_back():
+    config = ControllerConfig.from_parameters(
+        changed(parameters_of(), joint_gains__kp=np.full(6, 900.0)), model_of()
+    )
+    arrays = {name: config.value(name) for name in config.parameters}
+    arrays = {name: value for name, value in arrays.items() if isinstance(value, np.ndarray)}
+    assert {'joint_gains.kp', 'task_gains.kp', 'modes.home.target_deg'} <= set(arrays)
+    for copied in (config, deepcopy(config)):
+        for name in arrays:
+            with pytest.raises(ValueError, match='read-only'):
+                copied.value(name)[:] = 1.0

@@ -8,6 +8,7 @@ from closed_loop import HOME, ClosedLoop, model_of, parameters_of
 
 from icir_control.control import ControllerConfig, Law, Plan
 from icir_control.errors import ConfigurationError, LawError, RefusedError
+from icir_control.trajectory import JointTrajectory
 
 
 class Failing(Law):
@@ -29,6 +30,9 @@ class Failing(Law):
             return -2.0 * tick.v
         if self.failure == 'raise':
             return [][0]
+        if self.failure[0] == 'wrench':
+            tick.wrench[3] = self.failure[1]
+            return -2.0 * tick.v
         return self.failure[1]
 
 
@@ -53,7 +57,10 @@ def own_words(loop) -> list[str]:
         (('return', np.zeros(5)), r'returned \[0.0, .*expected 6 finite numbers'),
         (('return', np.zeros((6, 1))), 'expected 6 finite numbers'),
         (('return', [0.0, 0.0, 0.0, 0.0, 0.0, np.nan]), 'nan.*expected 6 finite numbers'),
+        (('return', [1e300] + 5 * [0.0]), r'1e\+300, .*expected 6 finite numbers, each below 1e'),
         (('return', 'fast'), 'ValueError: could not convert'),
+        (('wrench', np.nan), r'wrote tick.wrench = \[0.0, 0.0, 0.0, nan.*expected 6 finite'),
+        (('wrench', -np.inf), 'wrote tick.wrench = .* -inf.*expected 6 finite numbers'),
     ],
 )
 def test_a_law_that_fails_in_a_tick_is_left_for_bias_compensation(
@@ -88,6 +95,18 @@ def test_a_law_that_fails_at_its_start_is_refused(loop, monkeypatch, failure):
     assert loop.controller.mode == 'home'
     loop.run(10)
     assert np.isfinite(loop.controller.torque).all()
+
+
+def test_a_path_of_other_joints_is_refused(loop, monkeypatch):
+    loop.go('home', 0.1)
+    one = JointTrajectory.to_rest(loop.time, 1.0, [0.0], [0.0], [1.0])
+    six = JointTrajectory.to_rest(loop.time, 1.0, loop.q, np.zeros(6), HOME)
+    zero = np.zeros(1)
+    for plan in (Plan(one), Plan(six, then=(one,)), Plan(joints=(zero, zero))):
+        monkeypatch.setattr(Failing, 'failure', ('plan', plan))
+        with pytest.raises(LawError, match='plan: ValueError: it is of 1 joints; expected 6'):
+            loop.controller.select('own')
+    assert loop.controller.mode == 'home'
 
 
 def test_a_scheduled_law_that_fails_does_not_stop_the_schedule(monkeypatch):

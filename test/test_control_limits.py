@@ -2,9 +2,13 @@
 
 import numpy as np
 import pytest
-from closed_loop import HOME, READY, ClosedLoop, model_of
+from closed_loop import HOME, READY, ClosedLoop, TwoUrdfs, model_of, urdf_of
 
 from icir_control.app.promises.goals import motions, reachable, refused
+from icir_control.control import Waypoints
+from icir_control.dynamics import gravity_torque
+from icir_control.errors import RefusedError
+from icir_control.spatial import SE3
 
 SPEED_LIMIT = model_of().velocity_limit
 
@@ -110,3 +114,43 @@ def test_torque_rate_is_limited():
         limited = limited or loop.controller.rate_limited
     assert limited
     assert np.abs(np.diff(torque, axis=0)).max() <= rate * 1e-3 + 1e-12
+
+
+STRETCHED = np.radians([0.0, 85.0, 0.0, 0.0, 0.0, 0.0])
+
+
+def test_a_way_on_which_the_motors_do_not_bear_the_arm_is_refused():
+    weak = urdf_of().read_text().replace('effort="39"', 'effort="12"')
+    loop = TwoUrdfs(weak, weak, HOME)
+    controller = loop.controller
+    loop.go('jog', 0.05)
+    there = controller.current_pose
+
+    def tool(x):
+        controller.set_target_pose(SE3(there.rotation, there.translation + [x, 0.0, 0.0]))
+
+    def joint_2(angle):
+        controller.follow(Waypoints(('joint_2', 'joint_3'), [4.0], [[angle, 0.5 * angle]]))
+
+    tool(0.2)
+    loop.go('', 0.3)
+    reference = controller.position_reference.copy()
+    for request in (
+        lambda: controller.set_target_joints(STRETCHED),
+        lambda: tool(0.4),
+        lambda: joint_2(1.5),
+    ):
+        with pytest.raises(RefusedError, match='loads joint_2 with a weight of .* effort of 12'):
+            request()
+        np.testing.assert_array_equal(controller.position_reference, reference)
+    with pytest.raises(RefusedError) as refusal:
+        controller.set_target_joints(STRETCHED)
+    weight = abs(gravity_torque(loop.model, loop.model.create_data(), STRETCHED)[1])
+    error = refusal.value
+    assert (error.reason, error.joint, error.upper) == ('effort_limit', 'joint_2', 12.0)
+    assert error.value == pytest.approx(weight)
+    # Where it is too heavy already, it may go to where it is less so.
+    loop = TwoUrdfs(weak, weak, STRETCHED)
+    loop.controller.select('home')
+    with pytest.raises(RefusedError, match='loads joint_2'):
+        loop.controller.set_target_joints(STRETCHED + [0.0, 0.05, 0.0, 0.0, 0.0, 0.0])

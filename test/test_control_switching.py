@@ -174,6 +174,24 @@ def test_a_motion_too_fast_for_a_joint_is_lengthened_and_says_so():
     np.testing.assert_allclose(loop.q, HOME, atol=1e-9)
 
 
+@pytest.mark.parametrize('profile', ['cubic', 'quintic'])
+def test_a_moving_joint_goes_no_farther_because_another_has_a_long_way(profile):
+    """Joint 1 turns once round, the others come back: as if each had its 2 s."""
+    loop = ClosedLoop(start=HOME, modes__ready__profile=profile)
+    loop.go('ready', 0.9)
+    start, speed = loop.q.copy(), loop.v.copy()
+    assert np.abs(speed).max() > 1.0
+    goal = start + [6.0, 0.0, 0.0, 0.0, 0.0, 0.0]
+    loop.controller.set_target_joints(goal)
+    log = loop.run(loop.steps(loop.controller.motion_left))
+    assert log.time[-1] - log.time[0] > 6.0
+    farthest = np.abs(log['position'] - start)[:, 1:].max(axis=0)
+    np.testing.assert_array_less(farthest, 1e-3 + 0.2 * 2.0 * np.abs(speed[1:]))
+    assert (np.abs(log['velocity']) <= loop.model.velocity_limit * (1 + 1e-6)).all()
+    assert np.abs(log['position'] - log['position_reference']).max() < 1e-9
+    np.testing.assert_allclose(loop.q, goal, atol=1e-9)
+
+
 def test_schedule_runs_by_simulation_time():
     loop = ClosedLoop(start=HOME, schedule=['0.5 ready', '3.0 down'])
     modes = []

@@ -147,10 +147,10 @@ def test_joints_that_are_left_out_stop_soon_also_when_the_first_point_is_far(at_
     loop.run(1000)
     assert np.abs(loop.v[[0, 4]]).min() > 0.05
     where = loop.q.copy()
-    for accelerations in (None, np.zeros((1, 1))):
-        goal = loop.q[[2]][None]
+    for accelerations in (None, np.zeros((2, 1))):
+        goal = np.tile(loop.q[2], (2, 1))
         loop.controller.follow(
-            Waypoints(('joint_3',), np.array([5.0]), goal, np.zeros((1, 1)), accelerations)
+            Waypoints(('joint_3',), np.array([4.5, 5.0]), goal, np.zeros((2, 1)), accelerations)
         )
         loop.run(10)
     log = loop.run(4000)

@@ -6,7 +6,7 @@ from simulation_worlds import joint, link
 
 from icir_control.app.closed_loop import ClosedLoop
 from icir_control.app.robot import RobotFiles
-from icir_control.control.arm import Arm
+from icir_control.control import Arm
 from icir_control.dynamics import load_urdf
 
 LENGTH = 0.5  # m
@@ -40,6 +40,23 @@ def loop_of(tmp_path, obstacle):
 def targets(loop):
     modes = loop.controller.config.modes
     return [modes[name].law.target for name in ('home', 'ready')]
+
+
+@pytest.mark.parametrize(
+    ('lower', 'upper', 'middle'),
+    [(-1e9, 2.0, 0.0), (-2.0, 1e6, 0.0), (-1e9, -0.5, -0.5), (0.5, 1e9, 0.5), (0.5, 2.5, 1.5)],
+)
+def test_a_limit_that_is_written_where_none_is_meant_is_none(lower, upper, middle):
+    text = (
+        '<robot name="arm">'
+        + link('base')
+        + link('upper', com='0.25 0 0')
+        + joint('first', 'revolute', 'base', 'upper', inside=LIMITS.format(lower, upper))
+        + '</robot>'
+    )
+    arm = Arm(load_urdf(text), 'base', 'upper')
+    np.testing.assert_array_equal(arm.middle, [middle])
+    assert np.abs(arm.rest_postures - middle).max() <= 1.6
 
 
 def test_home_is_the_middle_of_the_limits_where_nothing_is_there(tmp_path):

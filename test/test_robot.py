@@ -3,6 +3,7 @@
 import base64
 import subprocess
 import sys
+from copy import copy, deepcopy
 from io import BytesIO
 
 import numpy as np
@@ -190,6 +191,8 @@ def test_parameters_are_attributes_with_units(robot):
     gains = robot.parameters.joint_gains
     gains.kp = 2500.0 * np.ones(6)
     assert robot.session.loop.controller.config.joint_gains[0].tolist() == [2500.0] * 6
+    with pytest.raises(ValueError, match='read-only'):
+        gains.kp[0] = 1.0  # which the controller would not hear of
     assert '1/s^2' in repr(gains)
     assert dir(gains) == ['kd', 'kp']
     with pytest.raises(ConfigurationError, match=r'observer\.gain = -1'):
@@ -198,6 +201,12 @@ def test_parameters_are_attributes_with_units(robot):
         _ = robot.parameters.observer.gian
     with pytest.raises(ConfigurationError, match='cannot change while the controller runs'):
         robot.parameters.base_frame = 'base_link'
+
+
+def test_a_robot_is_not_copied(robot):
+    for way in (copy, deepcopy):
+        with pytest.raises(RefusedError, match='cannot be copied'):
+            way(robot)
 
 
 def test_the_log_has_named_series(robot):

@@ -2,6 +2,7 @@
 
 from copy import copy
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -109,6 +110,15 @@ class Arm:
                 'it, or one fixed to it, a moment of inertia'
             )
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out the workspace: a copy makes its own."""
+        return {name: value for name, value in vars(self).items() if name != '_workspace'}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take over what `__getstate__` gave."""
+        vars(self).update(state)
+        self._workspace = Workspace(self.model, self.frame)
+
     @property
     def acceleration_limit(self) -> NDArray[np.float64]:
         """(nv,) what half the effort limit gives to a joint's greatest inertia [rad/s^2, m/s^2].
@@ -215,6 +225,34 @@ class Arm:
                 joint=name,
                 value=float(friction[i]),
                 upper=float(most[i]),
+            )
+
+    def check_weight(self, what: str, positions: NDArray[np.float64]) -> None:
+        """Refuse a way (n, nv) on which the arm weighs more than its motors bear.
+
+        Where it does so from the start on it may go, as long as it weighs no more.
+
+        Args:
+            what: Whose way it is, for the message.
+            positions: Of the joints, along the way, from its start on [rad or m].
+
+        Raises:
+            RefusedError: Names the joint that is the most beyond its limit, and where.
+        """
+        model, data = self.model, self.model.create_data()
+        weight = np.abs([gravity_torque(model, data, q).copy() for q in positions])
+        most = np.maximum(model.effort_limit, weight[0])
+        k, i = np.unravel_index(int(np.argmax(weight - most)), weight.shape)
+        if weight[k, i] - most[i] > ROUNDING * (1.0 + most[i]):
+            name, limit = model.joint_names[i], model.effort_limit[i]
+            raise RefusedError(
+                f'{what} loads {name} with a weight of {weight[k, i]:.3g} N m or N, '
+                f'{k / (len(positions) - 1):.0%} of the way, which its motor cannot bear with an '
+                f'effort of {limit:.3g}',
+                reason='effort_limit',
+                joint=name,
+                value=float(weight[k, i]),
+                upper=float(limit),
             )
 
     @property

@@ -10,6 +10,7 @@ from icir_control.collision import CollisionPairs, CollisionShape, HalfSpace, di
 from icir_control.collision.kernels import layout as at
 from icir_control.control.kernels import clearance as kernels
 from icir_control.dynamics import Model, forward_kinematics, root_link
+from icir_control.dynamics.joints import FAR
 from icir_control.errors import ClearanceError
 from icir_control.spatial import SE3
 
@@ -164,7 +165,7 @@ def _reach(pairs: CollisionPairs) -> NDArray[np.float64]:
     """
     model = pairs.model
     limits = np.maximum(np.abs(model.lower_position_limit), np.abs(model.upper_position_limit))
-    limits = np.where(np.isfinite(limits), limits, LONGEST)
+    limits = np.where(limits < FAR, limits, LONGEST)
     reach = np.zeros((len(pairs), model.nv))
     for k, row in enumerate(pairs.indices.astype(int)):
         frames = [model.frame_id(pairs.shapes[i].frame) for i in row]

@@ -136,6 +136,10 @@ class ControllerConfig:
             )
         return cls(values, arm, modes, _read_schedule(values.schedule, modes), given)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copy and pickle it by what it was made from."""
+        return self._read, (self.given, self.arm.model, self.arm)
+
     @property
     def initial_mode(self) -> str:
         """Name of the mode that every new start begins with."""

@@ -87,6 +87,17 @@ class Controller(Switching):
         self._braking_until, self._slow_from, self._held_from = 0.0, 0.0, -np.inf
         self._await_entry(0)
 
+    def __reduce_ex__(self, protocol: object) -> Any:
+        """Refuse to be copied: both would run on one memory.
+
+        Raises:
+            RefusedError: Always; says what to do instead.
+        """
+        raise RefusedError(
+            'a Controller cannot be copied or pickled; its config can: make another one by '
+            'Controller(config.arm.model, config), and restart it'
+        )
+
     def warm_up(
         self,
         progress: Callable[[int, int, str], None] | None = None,

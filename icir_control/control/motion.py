@@ -1,6 +1,7 @@
 """Motions that the arm can follow: lengthened to its velocity limits, refused at other limits."""
 
 from dataclasses import replace
+from math import comb
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ from numpy.typing import NDArray
 from icir_control.control.arm import Arm
 from icir_control.control.kernels.rehearse import ARRIVED, OUTSIDE, STUCK, TORQUE_SHARE, Ending
 from icir_control.control.law import Plan, Start
-from icir_control.control.workspace import Following, Workspace
+from icir_control.control.workspace import REST_SPEED, Following, Workspace
 from icir_control.dynamics import inverse_kinematics_solutions
 from icir_control.dynamics.inverse_kinematics import solution_from
 from icir_control.errors import (
@@ -48,6 +49,9 @@ STRAIGHT = 1e-3
 
 REST_RATE = 2.0
 """[1/s] Where the tool's motion leaves joints free, their own dies away at this rate."""
+
+_OVER_SPEED = 'would have been over its velocity limit'
+_OVER_EFFORT = f'would have been over {TORQUE_SHARE:.0%} of its effort limit'
 
 # Parameters that several laws have.
 DURATION: float = parameter(
@@ -115,39 +119,81 @@ def plan_joint_motion(
     Raises:
         PositionLimitError: A goal, or a way to it, outside the position limits.
         ClearanceError: A way on which links come too near each other.
-        RefusedError: A way on which a joint moves that its own friction holds.
+        RefusedError: A way on which a joint moves that its own friction holds, or on which the
+            arm is too heavy for its motors.
     """
     arm.check_limits('the goal', goal)
     # A start faster than a limit cannot be helped by more time: its speed is then the limit.
     limit = np.maximum(share * arm.model.velocity_limit, np.abs(start.v))
-    seconds, note = duration, ''
+    names, seconds, stopping, cause = arm.model.joint_names, duration, duration, ''
+    if np.abs(start.v).max() >= REST_SPEED:
+        # What the arm has of velocity need not take it farther because its way takes longer.
+        way_times = _peak_speed(profile) * np.abs(goal - start.q) / limit
+        seconds = max(duration, float(way_times.max()))
+        if seconds > duration:
+            cause = f'{names[int(np.argmax(way_times))]} {_OVER_SPEED}'
     for _ in range(JOINT_ATTEMPTS):
-        path = JointTrajectory.to_rest(
-            start.time, seconds, start.q, start.v, goal, profile=profile
-        )
-        times = start.time + np.linspace(0.0, seconds, SAMPLES)
-        samples = np.array([path.position(time) for time in times])
-        speeds = np.abs(np.diff(samples, axis=0)) * (SAMPLES - 1) / seconds
-        excess = np.max(speeds / limit, axis=0)
-        factor, worst = float(excess.max()), int(np.argmax(excess))
-        stretch, loaded = arm.stretch(path, times)
-        kind = 'its velocity limit'
-        if stretch > factor:
-            factor, worst = stretch, loaded
-            kind = f'{TORQUE_SHARE:.0%} of its effort limit'
+        paths = _joint_paths(start, seconds, stopping, goal, profile)
+        needed: list[tuple[float, int, str]] = []
+        rows = []
+        for path in paths:
+            times = path.start_time + np.linspace(0.0, path.duration, SAMPLES)
+            samples = np.array([path.position(time) for time in times])
+            speeds = np.abs(np.diff(samples, axis=0)) * (SAMPLES - 1) / path.duration
+            excess = np.max(speeds / limit, axis=0)
+            needed.append((float(excess.max()), int(np.argmax(excess)), _OVER_SPEED))
+            needed.append((*arm.stretch(path, times), _OVER_EFFORT))
+            rows.append(np.column_stack([times, samples]))
+        factor, worst, words = max(needed, key=lambda one: one[0])
         if factor <= 1.0:
             break
         # A little more, so that the next attempt does not fail by rounding.
-        seconds *= min(factor * (1.0 + 1e-6), MOST_STRETCH)
-        note = (
-            f'the motion takes {seconds:.3g} s instead of {duration:g} s: '
-            f'{arm.model.joint_names[worst]} would have been over {kind}'
-        )
+        more = min(factor * (1.0 + 1e-6), MOST_STRETCH)
+        seconds, stopping = more * seconds, more * stopping
+        cause = f'{names[worst]} {words}'
+    times, samples = np.concatenate(rows)[:, 0], np.concatenate(rows)[:, 1:]
     arm.check_friction('the path', samples)
-    for k, sample in enumerate(samples):
-        arm.check_limits(f'the path, {k / (SAMPLES - 1):.0%} of the way,', sample, start.q)
+    arm.check_weight('the path', samples)
+    for time, sample in zip(times, samples, strict=True):
+        way = (time - start.time) / seconds
+        arm.check_limits(f'the path, {way:.0%} of the way,', sample, start.q)
     arm.check_clearance('the path', samples)
-    return Plan(path, seconds, note)
+    note = f'the motion takes {seconds:.3g} s instead of {duration:g} s: {cause}' if cause else ''
+    return Plan(paths[0], seconds, note, paths[1:])
+
+
+def _peak_speed(profile: str) -> float:
+    """Return the greatest speed of a motion by 1 in 1 s, which it has in its middle."""
+    _, v, _ = JointTrajectory.to_rest(0.0, 1.0, [0.0], [0.0], [1.0], profile=profile).sample(0.5)
+    return float(v[0])
+
+
+def _joint_paths(
+    start: Start, seconds: float, stopping: float, goal: FloatArray, profile: str
+) -> tuple[JointTrajectory, ...]:
+    """Return one polynomial to rest at a goal, or two, of which the first also ends a velocity.
+
+    A joint that moves at v, and has no way to go, goes by 4/27 v times the time of that velocity.
+
+    Args:
+        start: Where they begin.
+        seconds: T, of the way [s].
+        stopping: In which the first velocity dies away, T at most [s].
+        goal: (nv,) [rad or m].
+        profile: `cubic` or `quintic`.
+    """
+    time, q, v = start.time, start.q, start.v
+    zero = np.zeros_like(v)
+    if stopping == seconds:
+        return (JointTrajectory.to_rest(time, seconds, q, v, goal, profile=profile),)
+    way = JointTrajectory.to_rest(time, seconds, q, zero, goal, profile=profile).coefficients
+    halt = JointTrajectory.to_rest(time, stopping, zero, v, zero, profile=profile).coefficients
+    # The same polynomial in powers of the time since the velocity is gone.
+    shifts = [[comb(j, k) * stopping ** max(j - k, 0) for k in range(6)] for j in range(6)]
+    return (
+        JointTrajectory(time, stopping, way + halt),
+        JointTrajectory(time + stopping, seconds - stopping, way @ np.array(shifts)),
+    )
 
 
 def plan_pose_motion(
@@ -179,7 +225,7 @@ def plan_pose_motion(
         ClearanceError: A way on which links come too near each other.
         SingularityError: A straight way too near a singularity.
         RefusedError: A straight way that is too fast for the joints, or a way on which a joint
-            moves that its own friction holds.
+            moves that its own friction holds, or on which the arm is too heavy for its motors.
     """
     cause = ''
     if is_compliant:
@@ -200,7 +246,7 @@ def plan_pose_motion(
     for posture in _postures_at(arm, goal, start.q, MARGIN):
         try:
             plan = plan_joint_motion(arm, start, posture, duration, profile, share)
-        except (PositionLimitError, ClearanceError) as error:
+        except RefusedError as error:
             # A moving arm may have no room to turn round; another posture may lie ahead.
             if refusal is None or _is_nearer(error, refusal):
                 refusal = error
@@ -268,6 +314,7 @@ def _plan_straight(
         else:
             break
     arm.check_friction('the path', trace)
+    arm.check_weight('the path', trace)
     what = f'the path, {min(float(memory.path_time) / path.duration, 1.0):.0%} of the way,'
     if end.kind == OUTSIDE:
         i = int(end.joint)

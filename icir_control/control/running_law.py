@@ -12,6 +12,7 @@ from icir_control.control.kernels.memory import TICK_LAYOUT
 from icir_control.control.kernels.structs import COUNT, Layout
 from icir_control.control.law import Law, Tick, guarded, layout_of, numbers_of
 from icir_control.control.workspace import Workspace
+from icir_control.dynamics.kernels.checked import LARGEST
 from icir_control.errors import LawError
 
 GAIN_TIME = 0.02
@@ -65,25 +66,28 @@ class RunningLaw:
         """
         with guarded(type(self.law), 'acceleration'):
             ddq = np.asarray(self._in_python(), dtype=float)
-        if ddq.shape != self._memory.acceleration.shape or not np.isfinite(ddq).all():
+        size = np.abs(ddq).sum() + np.abs(self._record.wrench).sum()
+        if ddq.shape != self._memory.acceleration.shape or not size < LARGEST:
             self._refuse(ddq)
         return ddq
 
     def refuse(self) -> None:
-        """Say what a compiled law has answered that is no acceleration.
+        """Say what a compiled law has answered that is no acceleration or no wrench.
 
         Raises:
             LawError: Always.
         """
         with guarded(type(self.law), 'acceleration'):
-            self._refuse(np.asarray(type(self.law).acceleration(self.law, self._tick)))
+            self._refuse(np.asarray(type(self.law).acceleration(self._struct[0], self._tick)))
 
     def _refuse(self, answer: NDArray[np.float64]) -> None:
-        kind = type(self.law)
+        kind, wrench = type(self.law), self._record.wrench
+        words, expected = f'it returned {answer.tolist()}', self.law.arm.nv
+        if not np.abs(wrench).sum() < LARGEST:
+            words, expected = f'it wrote tick.wrench = {wrench.tolist()}', len(wrench)
         raise LawError(
             f'{kind.__module__}:{kind.__qualname__}',
-            f'acceleration: it returned {answer.tolist()}; '
-            f'expected {self.law.arm.nv} finite numbers',
+            f'acceleration: {words}; expected {expected} finite numbers, each below {LARGEST:g}',
         )
 
     def take_parameters(self, config: ControllerConfig, law: Law) -> None:

@@ -22,6 +22,7 @@ from icir_control.errors import (
     RefusedError,
 )
 from icir_control.spatial import SE3, Force
+from icir_control.trajectory import JointTrajectory
 
 WRENCH_HOLD = 0.1
 """[s] of simulation time, after which a measured wrench counts no more."""
@@ -239,6 +240,10 @@ class Switching(Readout):
             made = plan(mode.law)
             if not isinstance(made, Plan):
                 raise TypeError(f'{made!r} is no Plan')
+            paths = [one for one in (made.path, *made.then) if isinstance(one, JointTrajectory)]
+            for rows in (*(one.coefficients for one in paths), *(made.joints or ())):
+                if len(rows) != self._nv:
+                    raise ValueError(f'it is of {len(rows)} joints; expected {self._nv}')
         return made
 
     def _enter(self, mode: Mode, start: Start, plan: Plan) -> None:

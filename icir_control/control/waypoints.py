@@ -145,7 +145,8 @@ def plan_waypoints(arm: Arm, start: Start, waypoints: Waypoints) -> Plan:
     if start.v[others].any() and stop_time < times[1] - times[0]:
         # The joints that are to rest do not take as long as the first point is away.
         stopped = start.time + stop_time
-        at_stop = spline(times[:2], q, v, a)[0].sample(stopped)
+        first = spline(times[:2], q[:2], v[:2], None if a is None else a[:2])[0]
+        at_stop = first.sample(stopped)
         times = np.insert(times, 1, stopped)
         q, v = (
             np.insert(all_, 1, one, axis=0) for all_, one in zip((q, v), at_stop, strict=False)
@@ -216,6 +217,7 @@ def _check(arm: Arm, start: Start, segments: tuple[JointTrajectory, ...]) -> Non
             )
     _, way, _ = _samples(segments, min(max(WAYS // len(segments), 3), FINE))
     arm.check_friction('the trajectory', way)
+    arm.check_weight('the trajectory', way)
     arm.check_clearance('the trajectory', way)
 
 

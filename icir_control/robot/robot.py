@@ -155,6 +155,17 @@ class Robot:
         self.session.select(mode)
         self._wait(mode, self.session.finish, self.timeout)
 
+    def __reduce_ex__(self, protocol: object) -> Any:
+        """Refuse to be copied: both would move one arm.
+
+        Raises:
+            RefusedError: Always; says what to do instead.
+        """
+        raise RefusedError(
+            'a Robot cannot be copied or pickled; start another one where this one is, as by '
+            'Robot.simulate(start=robot.q)'
+        )
+
     def __getattr__(self, name: str) -> Callable[[], None]:
         """Return the verb of a configured mode."""
         if name != 'session' and name in self.session.modes:

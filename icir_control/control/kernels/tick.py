@@ -48,7 +48,7 @@ from icir_control.control.kernels.reference import advance_reference
 from icir_control.control.kernels.structs import Struct, separate
 from icir_control.control.kernels.weight import turn_weight
 from icir_control.dynamics.kernels import frame_terms, gravity_of, mass_matrix_of, nle_of
-from icir_control.dynamics.kernels.checked import with_entrance
+from icir_control.dynamics.kernels.checked import LARGEST, with_entrance
 from icir_control.spatial.kernels import clear, copy, copy_matrix
 
 
@@ -192,11 +192,13 @@ def run(dynamics: np.ndarray, memory: Struct, tick: Struct) -> int:
         _sense(dynamics, memory, tick)
     if operation == TICK:
         ddq = call_law(memory.law_code, memory.law, tick)
-        if ddq.shape[0] != memory.joints:
-            outcome = NO_ANSWER
+        size = 0.0
         for i in range(ddq.shape[0]):
-            if not abs(ddq[i]) < np.inf:
-                outcome = NO_ANSWER
+            size += abs(ddq[i])
+        for i in range(6):
+            size += abs(tick.wrench[i])
+        if ddq.shape[0] != memory.joints or not size < LARGEST:
+            outcome = NO_ANSWER
         if outcome == DONE:
             copy(ddq, memory.acceleration)
     if outcome == DONE and (answers or operation == ACTUATE):

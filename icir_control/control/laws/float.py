@@ -46,7 +46,8 @@ class Float(Law):
     damping_rate: float = parameter(
         2.0 * np.sqrt(5000.0),
         '1/s',
-        'rate at which translation dies away; the less, the lighter the arm is to guide',
+        'rate at which translation dies away, at most 1 / period; the less, the lighter the arm '
+        'is to guide',
         lower=0.0,
         upper=1000.0,
     )
@@ -66,11 +67,12 @@ class Float(Law):
         e = pose_error(tick.pose, tick.pose_reference)
         nu_r = rotated(R_tool_reference, tick.twist_reference)
         a_r = rotated(R_tool_reference, tick.frame_acceleration_reference)
+        rate = min(self.damping_rate, 1.0 / tick.period)  # beyond, motion would grow
         # One expression: compiled, each array that has a name costs as much as the equation.
         a = (
             a_r
             + HELD * tick.task_kp * e
-            + (FREE * self.damping_rate + HELD * tick.task_kd) * (nu_r - tick.twist)
+            + (FREE * rate + HELD * tick.task_kd) * (nu_r - tick.twist)
         )
         shown_wrench(tick.M, tick.jacobian, a, tick.wrench)
         if tick.v.shape[0] <= 6 and tick.smallest_singular_value >= self.singularity_threshold:

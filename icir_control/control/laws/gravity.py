@@ -16,10 +16,15 @@ class Gravity(Law):
     METRICS: ClassVar[tuple[str, ...]] = ('drift',)
 
     damping_rate: float = parameter(
-        2.0, '1/s', 'rate at which motion dies away; 0 for none', lower=0.0, upper=500.0
+        2.0,
+        '1/s',
+        'rate at which motion dies away, at most 1 / period; 0 for none',
+        lower=0.0,
+        upper=500.0,
     )
 
     @compiled
     def acceleration(self, tick: Tick) -> FloatArray:
         """Return ddq = -d v."""
-        return -self.damping_rate * tick.v
+        # Faster than within a period, motion would not die away but grow.
+        return -min(self.damping_rate, 1.0 / tick.period) * tick.v

@@ -61,6 +61,10 @@ class Impedance(Law):
     K^1/2 it is D = K^1/2 (2 zeta S^-1/2) K^1/2 (Albu-Schaeffer et al. 2003, without an inverse
     of Lambda^-1, which is singular where J is). On the way to a goal a_r is the acceleration of
     the joints that follow it, so that e obeys this equation there, too; else it is 0.
+
+    That is to first order in the velocity: the right-hand side is -Lambda dJ v. It is left to the
+    arm, whose energy spring and damper alone then change; a wrench that cancelled it would, too.
+    With a desired inertia nothing is left out.
     """
 
     FOLLOWS: ClassVar[str] = 'pose'
@@ -77,8 +81,8 @@ class Impedance(Law):
     damping_ratio: float = parameter(
         1.0,
         '',
-        'of every mode of the spring and the inertia that the arm shows; 1 is critical; an '
-        'axis without stiffness gets none',
+        'of every mode of the spring and the inertia that the arm shows; 1 is critical; no more '
+        'than brings a mode to rest within a control period; an axis without stiffness gets none',
         lower=0.0,
         upper=10.0,
     )
@@ -102,7 +106,7 @@ class Impedance(Law):
         [],
         'kg, kg m^2',
         "which the tool is to have, along and about the axes; empty for the arm's own. It "
-        'needs the wrench on the tool, measured',
+        'needs the wrench on the tool, measured; no less than stiffness (2.5 period)^2',
         lower=1e-3,
         upper=1e3,
         length=6,
@@ -178,8 +182,9 @@ class Impedance(Law):
 
         Where an inertia Lambda_d is wished for, ddq gives the tool the acceleration a of
         Lambda_d (a - a_r) = K e + D (nu_r - nu) + f_r + f_measured, D = 2 zeta sqrt(K Lambda_d),
-        and f = -f_measured takes back what the hand does to the joints (Hogan 1985). Without a
-        measured wrench it would be a wrong inertia's stiffness.
+        both within what the control period h allows: Lambda_d at least K (h / 0.4)^2, D at most
+        Lambda_d / h; and f = -f_measured takes back what the hand does to the joints (Hogan
+        1985). Without a measured wrench it would be a wrong inertia's stiffness.
 
         Joints that are held have the joint PD; f at rest is in their torque, too, so that a push
         does not move them.
@@ -194,9 +199,12 @@ class Impedance(Law):
         f = self.stiffness * e + self.reference_wrench
         goal, wrench = np.zeros(6), tick.wrench
         if self.has_inertia:
-            inertia = self.desired_inertia
+            # On less, the spring would be too fast for the control period.
+            lightest = self.stiffness * (tick.period / FASTEST_MODE) ** 2
+            inertia = np.maximum(self.desired_inertia, lightest)
+            damping = 2.0 * self.mode_damping_ratio * np.sqrt(self.stiffness * inertia)
             f += rotated_back(R_tool_axes, tick.measured_wrench)
-            f += 2.0 * self.mode_damping_ratio * np.sqrt(self.stiffness * inertia) * e_rate
+            f += np.minimum(damping, inertia / tick.period) * e_rate
             inverse = np.zeros((6, 6))
             for i in range(6):
                 inverse[i, i] = 1.0 / inertia[i]
@@ -255,6 +263,8 @@ def mode_damping(
 
     A mode that is too fast for the control period, as of a tool that weighs next to nothing,
     would shake the arm. Its spring is softer, so that it has the fastest frequency that is not.
+    So would damping that takes more than all of a mode's velocity in a period: zeta is at most
+    1 / (2 omega h).
 
     Args:
         stiffness: (6,) diagonal of K.
@@ -276,7 +286,9 @@ def mode_damping(
         for i in range(6):
             along += V[i, k] * root[i] * rate[i]
         frequency = np.sqrt(max(S[k, k], SLOWEST_MODE * SLOWEST_MODE))
-        force, fastest = 2.0 * ratio / frequency * along, FASTEST_MODE / period
+        fastest = FASTEST_MODE / period
+        zeta = min(ratio, 0.5 / (min(frequency, fastest) * period))
+        force = 2.0 * zeta / frequency * along
         if frequency > fastest:
             share, extension = (fastest / frequency) ** 2, 0.0
             for i in range(6):
