@@ -153,6 +153,48 @@ def test_impedance_is_a_spring_for_as_long_as_the_context_lasts(robot):
     assert robot.mode == 'hold'
 
 
+def test_a_mode_that_the_watchdog_ends_is_told_once_and_the_arm_is_held(robot):
+    spring = {'stiffness': [500.0] * 3 + [20.0] * 3}
+    too_fast = r'mode impedance was broken off: .* joint_4 was beyond 1\.2 times its velocity'
+    with pytest.raises(MotionError, match=too_fast) as told, robot.impedance(**spring):
+        robot.push([150.0, 150.0, 0.0], seconds=0.15)
+    assert told.value.__cause__.reason == 'speed'
+    assert robot.mode == 'hold'
+    robot.run(0.5)
+    assert np.abs(robot.v).max() < 1e-6
+    robot.impedance(**spring)
+    with pytest.raises(MotionError, match=too_fast):
+        robot.push([150.0, 150.0, 0.0], seconds=0.15)
+    robot.run(0.5)  # who wants to see how it comes to rest goes on
+    assert robot.mode == ''
+
+
+def test_an_error_of_the_block_is_not_hidden_by_the_brake(robot):
+    def fail_while_it_is_braked():
+        with robot.impedance(stiffness=[500.0] * 3 + [20.0] * 3):
+            try:
+                robot.push([150.0, 150.0, 0.0], seconds=0.15)
+            except MotionError:
+                raise ZeroDivisionError from None
+
+    with pytest.raises(ZeroDivisionError):
+        fail_while_it_is_braked()
+    assert robot.mode == 'hold'
+
+
+def test_impedance_without_a_block_lasts(robot):
+    before = robot.parameters.modes.impedance.stiffness.tolist()
+    robot.impedance(stiffness=[400.0] * 6, damping_ratio=0.5)
+    assert robot.mode == 'impedance'
+    assert robot.parameters.modes.impedance.stiffness.tolist() == [400.0] * 6
+    with pytest.raises(ConfigurationError, match="parameter 'stiffnes'; valid: .*stiffness"):
+        robot.impedance(stiffnes=before)
+    with robot.impedance(stiffness=before):
+        assert robot.parameters.modes.impedance.stiffness.tolist() == before
+    assert robot.mode == 'hold'
+    assert robot.parameters.modes.impedance.stiffness.tolist() == [400.0] * 6
+
+
 class Spring(Law):
     """Pulls the joints to zero."""
 
@@ -181,8 +223,11 @@ def test_laws_of_ones_own():
         robot.law(Spring, stiffness=-1.0)
     robot.law(lambda tick: tick.q[:2])
     assert robot.mode == '<lambda>'
-    robot.step()
-    assert robot.mode == ''  # it failed, and the arm is held up
+    with pytest.raises(MotionError, match='was broken off: .* failed in acceleration') as failed:
+        robot.step()
+    assert failed.value.__cause__.reason == 'law_failed'
+    assert robot.mode == ''  # the arm is held up
+    robot.step()  # it is told once
     assert robot.log.modes[-1][1] == ''
 
 
@@ -335,7 +380,8 @@ def test_callbacks_are_called_while_a_verb_lets_time_pass(robot):
 
 
 def test_callbacks_come_as_often_where_the_control_period_is_longer():
-    robot, times = Robot.simulate(timestep=5e-3), []
+    gains = {'joint_gains.kp': [2500.0] * 6, 'task_gains.kp': [2500.0] * 6}  # stable at 5 ms
+    robot, times = Robot.simulate(timestep=5e-3, parameters=gains), []
     robot.callbacks.append(lambda robot: times.append(robot.time))
     robot.run(1.0)
     assert np.diff(times).max() < 0.0515

@@ -1,8 +1,8 @@
 """`Robot`: one arm, with verbs that return when it has arrived."""
 
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, Self
@@ -16,10 +16,16 @@ from icir_control.app.measurement import Array
 from icir_control.app.robot import DEFAULT_ROBOT, RobotFiles, robot_names
 from icir_control.control import Law, Tick, Waypoints
 from icir_control.dynamics import Model
-from icir_control.errors import IcirError, InvalidValueError, RefusedError
+from icir_control.errors import (
+    ConfigurationError,
+    IcirError,
+    InvalidValueError,
+    RefusedError,
+    UnknownNameError,
+)
 from icir_control.robot.in_process import InProcess, law_of
 from icir_control.robot.log import Log
-from icir_control.robot.session import Parameters, Session
+from icir_control.robot.session import LOOK, Parameters, Session
 from icir_control.robot.shown import MotionBar, page
 from icir_control.simulation import Plant
 from icir_control.spatial import SE3, exp3
@@ -248,27 +254,48 @@ class Robot:
         self._wait('trajectory', self.session.finish, self.timeout)
 
     def hold(self) -> None:
-        """Bring the arm to rest where it is."""
-        if HOLD in self.session.modes:
-            self.go(HOLD)
-        else:
-            self.move_joints(self.q, duration=0.5)
+        """Bring the arm to rest where it is; one that is being braked comes to rest first."""
+        end = self.time + self.timeout
+        while True:
+            try:
+                if HOLD in self.session.modes:
+                    self.go(HOLD)
+                else:
+                    self.move_joints(self.q, duration=0.5)
+                return
+            except RefusedError as error:
+                if error.reason != 'braking' or self.time > end:
+                    raise
+            self.run(LOOK)
 
-    @contextmanager
-    def impedance(self, **parameters: Any) -> Iterator[Self]:
-        """Make the tool a spring about its present pose for as long as the context lasts.
+    def impedance(self, **parameters: Any) -> 'Impedance':
+        """Make the tool a spring about its present pose.
+
+        As `with robot.impedance(...):` only for the block: then the arm is held, and the
+        parameters are as before.
 
         Args:
             parameters: Of the mode `impedance`: `stiffness` (6,) [N/m, N m/rad], `damping_ratio`
                 [-], ...; `print(robot.parameters.modes.impedance)` shows all of them.
+
+        Raises:
+            ConfigurationError: There is no such parameter, or its value is not valid.
         """
-        changes = {f'modes.{IMPEDANCE}.{name}': value for name, value in parameters.items()}
-        with self.parameters.changed(changes):
+        prefix = f'modes.{IMPEDANCE}.'
+        known = [name.removeprefix(prefix) for name in self.session.describe(prefix)]
+        for name in parameters:
+            if name not in known:
+                raise ConfigurationError(
+                    str(UnknownNameError(f'{prefix[:-1]} parameter', name, known))
+                )
+        changes = {prefix + name: value for name, value in parameters.items()}
+        before = self.parameters.change(changes)
+        try:
             self.go(IMPEDANCE)
-            try:
-                yield self
-            finally:
-                self.hold()
+        except BaseException:
+            self.session.update(before)
+            raise
+        return Impedance(self, before)
 
     def law(self, law: type[Law] | Callable[[Tick], ArrayLike], **parameters: Any) -> None:
         """Let a law of your own run from now on; `run` lets time pass. In a simulation alone.
@@ -420,6 +447,38 @@ class Robot:
         if not modes:
             raise RefusedError('no mode of this arm takes poses', reason='no_target')
         return JOG if JOG in modes else modes[0]
+
+
+class Impedance:
+    """The mode `impedance`, running already; a `with` block holds the arm at its end."""
+
+    def __init__(self, robot: Robot, before: Mapping[str, Any]) -> None:
+        """Keep what is to be restored.
+
+        Args:
+            robot: Whose mode it is.
+            before: Parameters as they were, by full name.
+        """
+        self._robot, self._before = robot, before
+
+    def __enter__(self) -> Robot:
+        """Give the robot to the block."""
+        return self._robot
+
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
+        """Hold the arm and restore the parameters; an error of the block's own comes first."""
+        robot = self._robot
+        try:
+            try:
+                robot.run(0.0)  # raises where nobody has heard yet that the mode has ended
+            finally:
+                robot.hold()
+        except IcirError as own:
+            if error is None:
+                raise
+            _log.warning('%s', own)
+        finally:
+            robot.session.update(self._before)
 
 
 def _duration(seconds: float) -> float:
