@@ -3,6 +3,7 @@
 import base64
 import subprocess
 import sys
+from functools import partial
 from io import BytesIO
 
 import numpy as np
@@ -100,6 +101,8 @@ def test_verbs_return_when_the_arm_has_arrived():
         (lambda robot: robot.move_joints(HOME[:5]), InvalidValueError, '6 finite numbers'),
         (lambda robot: robot.move_joints(-HOME, duration=0.1), RefusedError, 'its limit is'),
         (lambda robot: robot.move_to([np.nan] * 3), InvalidValueError, '3 finite numbers'),
+        (lambda robot: robot.move_to(np.eye(4)), InvalidValueError, 'an SE3, or 3 finite'),
+        (lambda robot: robot.move_to('home'), InvalidValueError, 'an SE3, or 3 finite'),
         (lambda robot: robot.push([1.0]), InvalidValueError, '3 finite numbers'),
         (lambda robot: robot.push([1.0, 0, 0], link='foot'), UnknownNameError, 'foot'),
         (lambda robot: robot.push([1.0, 0, 0], seconds=-1), InvalidValueError, '0 or more'),
@@ -107,7 +110,11 @@ def test_verbs_return_when_the_arm_has_arrived():
         (lambda robot: robot.run(-1.0), InvalidValueError, 'seconds .*0 or more'),
         (lambda robot: robot.law(3), InvalidValueError, 'subclass of icir_control.control.Law'),
         (lambda robot: robot.step(-1), InvalidValueError, 'control periods'),
-        (lambda robot: robot.fly(), AttributeError, 'nor a mode of this name'),
+        (lambda robot: robot.step(2.0), InvalidValueError, 'whole number of control periods'),
+        (lambda robot: robot.step(np.nan), InvalidValueError, 'whole number of control periods'),
+        (lambda robot: robot.step(None), InvalidValueError, 'whole number of control periods'),
+        (lambda robot: robot.fly(), AttributeError, 'nor a mode of this name; modes: .*home'),
+        (lambda robot: robot.log.save('run.csv'), ConfigurationError, r'ends in \.mcap'),
     ],
 )
 def test_what_cannot_be_is_refused_before_anything_moves(robot, act, error, words):
@@ -229,6 +236,20 @@ def test_laws_of_ones_own():
     assert robot.mode == ''  # the arm is held up
     robot.step()  # it is told once
     assert robot.log.modes[-1][1] == ''
+    robot.law(lambda tick: None)
+    with pytest.raises(MotionError, match=r'test_robot:<lambda> .* returned None; expected 6'):
+        robot.step()
+
+
+def test_laws_that_are_objects_and_not_functions(robot):
+    class Brake:
+        def __call__(self, tick):
+            return -5.0 * tick.v
+
+    for law, name in ((Brake(), 'Brake'), (partial(lambda k, tick: -k * tick.v, 5.0), 'partial')):
+        robot.law(law)
+        robot.step()
+        assert robot.mode == name
 
 
 def test_parameters_are_attributes_with_units(robot):
@@ -241,6 +262,8 @@ def test_parameters_are_attributes_with_units(robot):
         robot.parameters.observer.gain = -1.0
     with pytest.raises(AttributeError, match=r"unknown parameter 'observer\.gian'; valid: obs"):
         _ = robot.parameters.observer.gian
+    with pytest.raises(ConfigurationError, match=r"unknown parameter 'observer\.gian'; valid: "):
+        robot.parameters.observer.gian = 3.0
     with pytest.raises(ConfigurationError, match='cannot change while the controller runs'):
         robot.parameters.base_frame = 'base_link'
 
@@ -352,6 +375,15 @@ def test_start_and_parameters_of_a_simulation():
     T = SE3(exp3([0.0, 0.0, 0.2]) @ robot.pose.rotation, robot.pose.translation)
     robot.move_to(T)
     np.testing.assert_allclose(robot.pose.rotation, T.rotation, atol=1e-6)
+
+
+def test_a_plant_by_the_names_of_its_parameters():
+    robot = Robot.simulate(plant={'payload_mass': 0.5})
+    assert robot.session.world.plant.payload_mass == 0.5
+    with pytest.raises(ConfigurationError, match='did you mean plant.payload_mass'):
+        Robot.simulate(plant={'payload_mas': 0.5})
+    with pytest.raises(InvalidValueError, match='a Plant, or its parameters by name'):
+        Robot.simulate(plant='heavy')
 
 
 def test_callbacks_are_called_while_a_verb_lets_time_pass(robot):

@@ -64,9 +64,10 @@ class RunningLaw:
             LawError: It failed, or gave something else.
         """
         with guarded(type(self.law), 'acceleration'):
-            ddq = np.asarray(self._in_python(), dtype=float)
+            answer = self._in_python()
+            ddq = np.asarray(answer, dtype=float)
         if ddq.shape != self._memory.acceleration.shape or not np.isfinite(ddq).all():
-            self._refuse(ddq)
+            self._refuse(None if answer is None else ddq)
         return ddq
 
     def refuse(self) -> None:
@@ -78,11 +79,11 @@ class RunningLaw:
         with guarded(type(self.law), 'acceleration'):
             self._refuse(np.asarray(type(self.law).acceleration(self.law, self._tick)))
 
-    def _refuse(self, answer: NDArray[np.float64]) -> None:
+    def _refuse(self, answer: NDArray[np.float64] | None) -> None:
         kind = type(self.law)
         raise LawError(
             f'{kind.__module__}:{kind.__qualname__}',
-            f'acceleration: it returned {answer.tolist()}; '
+            f'acceleration: it returned {answer if answer is None else answer.tolist()}; '
             f'expected {self.law.arm.nv} finite numbers',
         )
 

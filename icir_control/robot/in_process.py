@@ -145,8 +145,9 @@ class InProcess:
 
     def step(self, steps: int) -> None:
         """Let control periods pass."""
-        if steps != int(steps) or steps < 0:
-            raise InvalidValueError('steps', steps, 'a number of control periods')
+        if not isinstance(steps, int | np.integer) or steps < 0:
+            expected = 'a whole number of control periods, 0 or more'
+            raise InvalidValueError('steps', steps, expected)
         done = 0
         while done < steps:
             mode, count = self.mode, min(self._chunk, steps - done)
@@ -213,5 +214,7 @@ def law_of(law: type[Law] | Callable[[Tick], ArrayLike]) -> type[Law]:
         def acceleration(self: Law, tick: Tick) -> ArrayLike:
             return law(tick)
 
-        return type(law.__name__, (Law,), {'acceleration': acceleration, '__doc__': law.__doc__})
+        name = getattr(law, '__name__', type(law).__name__)  # an object has none of its own
+        about = {'__doc__': law.__doc__, '__module__': law.__module__}
+        return type(name, (Law,), {'acceleration': acceleration, **about})
     raise InvalidValueError('law', law, 'a subclass of icir_control.control.Law, or a function')

@@ -23,6 +23,7 @@ from icir_control.errors import (
     RefusedError,
     UnknownNameError,
 )
+from icir_control.parameter import read
 from icir_control.robot.in_process import InProcess, law_of
 from icir_control.robot.log import Log
 from icir_control.robot.session import LOOK, Parameters, Session
@@ -73,7 +74,7 @@ class Robot:
         robot: str | Path = DEFAULT_ROBOT,
         *,
         start: ArrayLike | None = None,
-        plant: Plant | None = None,
+        plant: Plant | Mapping[str, Any] | None = None,
         timestep: float | None = None,
         params_file: str | Path = '',
         parameters: Mapping[str, Any] | None = None,
@@ -87,7 +88,8 @@ class Robot:
         Args:
             robot: Name of a robot that ships with the package, or path of a URDF.
             start: (nv,) initial configuration [rad or m]; by default that of the parameters.
-            plant: How the plant differs from its model, such as `Plant(payload_mass=0.5)`.
+            plant: How the plant differs from its model, such as `Plant(payload_mass=0.5)`, or
+                the same by name, `{'payload_mass': 0.5}`.
             timestep: Control period [s].
             params_file: Parameter file, in place of the robot's own.
             parameters: Parameters of the controller that differ, by their full names with dots.
@@ -96,6 +98,10 @@ class Robot:
         Raises:
             IcirError: The URDF or a parameter is not valid; the message says what is.
         """
+        if isinstance(plant, Mapping):
+            plant = read(Plant, plant, 0, 'plant.')
+        elif not isinstance(plant, Plant | None):
+            raise InvalidValueError('plant', plant, 'a Plant, or its parameters by name')
         arm: str | RobotFiles = str(robot)
         if arm not in robot_names() or params_file or options:
             arm = RobotFiles.named(robot, params_file=str(params_file), **options)
@@ -165,7 +171,10 @@ class Robot:
         """Return the verb of a configured mode."""
         if name != 'session' and name in self.session.modes:
             return partial(self.go, name)
-        raise AttributeError(f'{type(self).__name__} has no {name!r}, nor a mode of this name')
+        modes = '' if name == 'session' else f'; modes: {", ".join(self.session.modes)}'
+        raise AttributeError(
+            f'{type(self).__name__} has no {name!r}, nor a mode of this name{modes}'
+        )
 
     def __dir__(self) -> list[str]:
         """Return the modes, too."""
@@ -183,7 +192,9 @@ class Robot:
             MotionError: The motion was broken off.
         """
         if not isinstance(pose, SE3):
-            pose = SE3(self.session.reference_pose.rotation, _vector('pose', pose, 3))
+            expected = 'an SE3, or 3 finite numbers for the position'
+            position = _vector('pose', pose, 3, expected)
+            pose = SE3(self.session.reference_pose.rotation, position)
         mode = self.session.mode if self.session.mode == IMPEDANCE else self._pose_mode()
         with self.parameters.changed({f'modes.{mode}.duration': float(duration)}):
             if mode != IMPEDANCE:
@@ -485,8 +496,11 @@ def _duration(seconds: float) -> float:
     return checked_scalar('seconds', seconds, 'a number, 0 or more', lowest=0.0)
 
 
-def _vector(name: str, value: ArrayLike, size: int) -> Array:
-    vector = np.asarray(value, dtype=float)
+def _vector(name: str, value: ArrayLike, size: int, expected: str = '') -> Array:
+    try:
+        vector = np.asarray(value, dtype=float)
+    except (TypeError, ValueError):
+        vector = np.array(np.nan)
     if vector.shape != (size,) or not np.isfinite(vector).all():
-        raise InvalidValueError(name, value, f'{size} finite numbers')
+        raise InvalidValueError(name, value, expected or f'{size} finite numbers')
     return vector

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from icir_control.app.environment import replacing, require, writing
+from icir_control.app.environment import check_suffix, replacing, require, writing
 from icir_control.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -55,8 +55,7 @@ def study_file(
             console.print(f'{name}: {value}', markup=False)
         return
     table = output or Path('results') / f'{file.stem}.parquet'
-    if table.suffix != '.parquet':
-        raise ConfigurationError(f'{table} is not valid; expected a name that ends in .parquet')
+    check_suffix(table, '.parquet')
     with writing(table):
         table.parent.mkdir(parents=True, exist_ok=True)
     with progress(console, file.stem, 'runs') as tell:
