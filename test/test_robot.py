@@ -1,6 +1,7 @@
 """`icir_control.Robot` in one process: verbs, refusals, parameters, log; without ROS."""
 
 import base64
+import re
 import subprocess
 import sys
 from functools import partial
@@ -136,6 +137,14 @@ def test_a_motion_that_is_broken_off_or_takes_too_long_says_so(robot):
     robot.timeout = 0.3
     with pytest.raises(MotionError, match=r'mode ready did not arrive: .* longer than 0\.3 s'):
         robot.ready()
+    # A duration that was asked for comes on top.
+    robot.move_joints(robot.q + 0.02, duration=0.5)
+    with pytest.raises(RefusedError) as refused:
+        robot.move_joints(HOME, duration=0.1)
+    slower = float(re.search(r'; (\S+) times slower it would not$', str(refused.value))[1])
+    with pytest.raises(RefusedError, match='rad/s, its limit'):
+        robot.move_joints(HOME, duration=0.1 * slower - 0.01)
+    robot.move_joints(HOME, duration=0.1 * slower)
     # Far more than the arm can bear: the watchdog brakes it.
     heavy = Robot.simulate(start=HOME, plant=Plant(payload_mass=30.0))
     with pytest.raises(MotionError, match='the arm is braked'):

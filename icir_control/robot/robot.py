@@ -51,7 +51,8 @@ class Robot:
     in the base frame.
 
     Attributes:
-        timeout: After so much of the arm's time a motion is given up [s].
+        timeout: After so much of the arm's time, beyond the duration that was asked for, a motion
+            is given up [s].
         progress: Whether a bar shows motions that take longer than a second of wall time; None:
             in a terminal and, with ipywidgets, in a notebook.
         callbacks: Functions that are called with the robot about every 0.05 s of its time, and
@@ -200,7 +201,7 @@ class Robot:
             if mode != IMPEDANCE:
                 self.session.select(mode)
             self.session.set_target_pose(pose)
-            self._wait('target pose', self.session.finish, self.timeout)
+            self._wait('target pose', self.session.finish, self.timeout + duration)
 
     def move_by(
         self,
@@ -261,8 +262,9 @@ class Robot:
             MotionError: The motion was broken off.
         """
         names = tuple(joints or self.model.joint_names)
-        self.session.follow(Waypoints(names, times, positions, velocities, accelerations))
-        self._wait('trajectory', self.session.finish, self.timeout)
+        waypoints = Waypoints(names, times, positions, velocities, accelerations)
+        self.session.follow(waypoints)
+        self._wait('trajectory', self.session.finish, self.timeout + float(waypoints.times[-1]))
 
     def hold(self) -> None:
         """Bring the arm to rest where it is; one that is being braked comes to rest first."""
