@@ -333,11 +333,12 @@ class Robot:
     ) -> None:
         """Push a link of the simulated arm, and return when the push ends.
 
-        The wrench acts at the link's origin and turns with the link.
+        The wrench acts at the link's origin. It is given in the axes of the base, and turns with
+        the link while it acts.
 
         Args:
-            force: (3,) in the axes that the base has when the push begins [N].
-            moment: (3,) in the same axes [N m].
+            force: (3,) at the begin of the push, in the axes of the base [N].
+            moment: (3,) likewise [N m].
             seconds: How long.
             link: Its name; by default the tool.
         """
