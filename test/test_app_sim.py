@@ -49,19 +49,12 @@ def start(graph, *options, terminal=True):
     return graph.run([*COMMAND, *options], terminal=terminal)
 
 
-@pytest.mark.parametrize(
-    ('arguments', 'words'),
-    [
-        (('simulate',), "unknown command 'simulate'; valid: sim, panel, record"),
-        (('sim', '--package-dir', 'no/folder'), 'package_dirs: there is no folder /'),
-    ],
-)
-def test_what_cannot_be_meant_is_refused_in_a_sentence(monkeypatch, capsys, arguments, words):
-    monkeypatch.setattr(sys, 'argv', ['icir_control', *arguments])
+def test_an_unknown_command_is_refused_with_those_that_there_are(monkeypatch, capsys):
+    monkeypatch.setattr(sys, 'argv', ['icir_control', 'simulate'])
     with pytest.raises(SystemExit) as ended:
         main()
     assert ended.value.code == 2
-    assert words in capsys.readouterr().err
+    assert "unknown command 'simulate'; valid: sim, panel, record" in capsys.readouterr().err
 
 
 def test_keys_select_modes_and_q_leaves_nothing_behind(ros_graph):

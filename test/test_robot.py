@@ -372,6 +372,8 @@ def test_another_arm_by_its_urdf(tmp_path):
         Robot.simulate('gen4')
     with pytest.raises(ConfigurationError, match='there is no file'):
         Robot.simulate('no/such.urdf')
+    with pytest.raises(ConfigurationError, match='package_dirs: there is no folder /'):
+        Robot.simulate(package_dirs=['no/folder'])
 
 
 def test_start_and_parameters_of_a_simulation():
