@@ -215,6 +215,7 @@ def law_of(law: type[Law] | Callable[[Tick], ArrayLike]) -> type[Law]:
             return law(tick)
 
         name = getattr(law, '__name__', type(law).__name__)  # an object has none of its own
-        about = {'__doc__': law.__doc__, '__module__': law.__module__}
+        module = getattr(law, '__module__', None) or __name__
+        about = {'__doc__': law.__doc__, '__module__': module}
         return type(name, (Law,), {'acceleration': acceleration, **about})
     raise InvalidValueError('law', law, 'a subclass of icir_control.control.Law, or a function')

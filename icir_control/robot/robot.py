@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, Self
@@ -483,16 +483,14 @@ class Impedance:
         """Hold the arm and restore the parameters; an error of the block's own comes first."""
         robot = self._robot
         try:
-            try:
+            with ExitStack() as stack:  # each of these, whatever becomes of the others
+                stack.callback(robot.session.update, self._before)
+                stack.callback(robot.hold)
                 robot.run(0.0)  # raises where nobody has heard yet that the mode has ended
-            finally:
-                robot.hold()
         except IcirError as own:
             if error is None:
                 raise
             _log.warning('%s', own)
-        finally:
-            robot.session.update(self._before)
 
 
 def _duration(seconds: float) -> float:
