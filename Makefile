@@ -68,6 +68,8 @@ help:
 	@echo 'make bench      speed, beside named references'
 	@echo 'make docs       the documentation as pages, build/docs/index.html'
 	@echo 'make lint       style, imports and types (make format: mend the style)'
+	@echo 'make setup      all that tests, studies and tools need, in .venv'
+	@echo 'make ci         what continuous integration runs'
 	@echo 'make clean      delete all that make made'
 
 setup: $(ALL_STAMP)

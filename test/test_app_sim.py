@@ -12,6 +12,7 @@ from ros_processes import ICIR_CONTROL, MODULE
 from std_msgs.msg import String
 from wall_time import Stopwatch
 
+from icir_control.app.main import main
 from icir_control.nodes.transport.qos import LATCHED
 
 COMMAND = (*ICIR_CONTROL, 'sim', '--viewer', 'none')
@@ -46,6 +47,14 @@ def wait_until(condition, timeout, what):
 
 def start(graph, *options, terminal=True):
     return graph.run([*COMMAND, *options], terminal=terminal)
+
+
+def test_an_unknown_command_is_refused_with_those_that_there_are(monkeypatch, capsys):
+    monkeypatch.setattr(sys, 'argv', ['icir_control', 'simulate'])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 2
+    assert "unknown command 'simulate'; valid: sim, panel, record" in capsys.readouterr().err
 
 
 def test_keys_select_modes_and_q_leaves_nothing_behind(ros_graph):

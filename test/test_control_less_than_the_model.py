@@ -51,7 +51,7 @@ def test_an_arm_that_its_model_shakes_is_held_more_softly(model):
     arm.push(0.1)
     arm.go('', 4.4)
     told = errors_of(arm)
-    assert any('of its bandwidth' in text for text in told), told
+    assert any('feedback bandwidth is reduced to' in text for text in told), told
     arm.go('', 0.5)
     assert not errors_of(arm)
     assert arm.speed < 0.1
@@ -69,7 +69,10 @@ def test_an_arm_too_heavy_for_its_motors_is_not_called_lighter_than_its_model():
     assert told
     for text in told:
         assert 'lighter' not in text
-        assert 'of its bandwidth' not in text or 'the motors were out of torque' in text
+        assert (
+            'feedback bandwidth is reduced to' not in text
+            or 'the motors were out of torque' in text
+        )
 
 
 @pytest.mark.slow
@@ -95,4 +98,6 @@ def test_an_arm_that_answers_late_is_held_more_softly(late, push):
             arm.world.clear_push('end_effector_link')
     assert max(fastest[:1000]) > 1.2
     assert max(fastest[2000:]) < 0.1
-    assert any('of its bandwidth' in event.text for event in arm.controller.take_events())
+    assert any(
+        'feedback bandwidth is reduced to' in event.text for event in arm.controller.take_events()
+    )

@@ -223,7 +223,17 @@ FAR = np.array([[0.0, 3.0, 0.0, 0.0, 0.0, 0.0]])
             'ahead of simulation time.*zero for now',
         ),
         (lambda t: Waypoints(JOINTS, [9.0], FAR), 'position_limit', 'joint_2'),
-        (lambda t: Waypoints(JOINTS, [0.1], [READY]), 'velocity_limit', 'its limit is'),
+        (
+            lambda t: Waypoints(JOINTS, [0.1], [READY]),
+            'velocity_limit',
+            r'0\.05 s from now, moves joint_. at -?\S+ rad/s, its limit is \S+ rad/s; \S+ times',
+        ),
+        # Too fast before it is outside; what is asked for cannot be, however slow.
+        (
+            lambda t: Waypoints(JOINTS, [0.1], [[0, 45, 90, 0, 45, -90]]),
+            'position_limit',
+            'joint_. at .* outside its limits',
+        ),
         (
             lambda t: Waypoints(JOINTS, [1.0], [HOME], start_time=t - 2.0),
             'old_trajectory',

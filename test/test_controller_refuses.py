@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from icir_control.nodes.__main__ import NODES, run
 from icir_control.nodes.__main__ import controller as main
 from icir_control.share import share_directory
 
@@ -139,6 +140,13 @@ def test_a_wrong_robot_is_refused(refusal_of, tmp_path, what):
 def test_wrong_arguments_are_refused(refusal_of, arguments, message):
     line = refusal_of(*arguments)
     assert re.search(message, line), line
+
+
+@pytest.mark.parametrize('node', NODES)
+def test_a_node_says_how_it_is_called(node, capsys):
+    assert run(node, [node, '--help']) == 0
+    usage = f'usage: {NODES[node][0]} [--ros-args --params-file FILE -p NAME:=VALUE ...]\n'
+    assert capsys.readouterr().out == usage
 
 
 @pytest.mark.slow

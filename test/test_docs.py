@@ -18,9 +18,14 @@ of_each_document = pytest.mark.parametrize('document', DOCUMENTS)
 
 
 @of_each_document
-def test_snippets_run(document, monkeypatch):
-    """Run the Python blocks of a document in order, in one namespace, from the checkout's root."""
-    monkeypatch.chdir(ROOT)
+def test_snippets_run(document, monkeypatch, tmp_path):
+    """Run the Python blocks of a document in order, in one namespace, as from the checkout's root.
+
+    What they write stays out of it.
+    """
+    for path in ROOT.iterdir():
+        (tmp_path / path.name).symlink_to(path)
+    monkeypatch.chdir(tmp_path)
     text = (ROOT / document).read_text(encoding='utf-8')
     namespace = {'__name__': '__snippet__'}
     for snippet in SNIPPET.finditer(text):

@@ -141,6 +141,11 @@ def test_what_a_urdf_cannot_mean_is_refused():
         icir.load_urdf(WHEEL, armature={'wing': 1.0})
     with pytest.raises(ConfigurationError, match='armature has .* such as "joint_1=0.1"'):
         Robot.simulate(armature=['joint_1'])
+    with pytest.raises(ModelError, match='expected one number, finite and not negative'):
+        Robot.simulate(armature=['joint_1=-1'])
+    for given in ({'armature': ['joint_1=nan']}, {'locked_joints': ['joint_1=nan']}):
+        with pytest.raises(ConfigurationError, match='expected a joint and a finite number'):
+            Robot.simulate(**given)
 
 
 def test_a_urdf_stands_on_joints_by_name_in_a_field_of_ones_own():

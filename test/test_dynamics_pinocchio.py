@@ -153,6 +153,29 @@ def test_every_quantity_means_the_same(path, root_joint):
         check_parts(model, data, theirs, rng, q, v)
 
 
+def test_coordinates_differ_where_the_document_says_so():
+    path = str(ROOT / 'urdf/gen3_6dof.urdf')  # three of its joints are continuous
+    ours, theirs = icir.load_urdf(path), pin.buildModelFromUrdf(path)
+    assert (ours.nq, theirs.nq, theirs.nv) == (ours.nv, ours.nv + 3, ours.nv)
+    assert (ours.joint_names, tuple(theirs.names)) == (
+        tuple(theirs.names)[1:],
+        tuple(theirs.names),
+    )
+    # A planar joint that has turned, and moves along x: the parent's axis here, the body's there.
+    ours = icir.load_urdf(path, root_joint='planar')
+    theirs = pin.buildModelFromUrdf(path, pin.JointModelPlanar())
+    assert (ours.nq, theirs.nq) == (ours.nv, ours.nv + 1 + 3)
+    q, v, turn = ours.neutral(), np.eye(ours.nv)[0], np.array([np.cos(0.7), np.sin(0.7)])
+    q[2] = 0.7
+    np.testing.assert_array_equal((icir.integrate(ours, q, v) - q)[:2], [1.0, 0.0])
+    tq = pin.neutral(theirs)
+    tq[2:4] = turn
+    np.testing.assert_allclose((pin.integrate(theirs, tq, v) - tq)[:2], turn, atol=1e-15)
+    # Without being asked, Pinocchio takes what mimics another for a joint of its own.
+    path = str(ROOT / 'test/data/arm_with_hand.urdf')
+    assert pin.buildModelFromUrdf(path).nv > icir.load_urdf(path).nv
+
+
 def test_the_frames_are_the_same():
     for path in FILES:
         ours = icir.load_urdf(path)

@@ -230,7 +230,7 @@ def malformed(draw):
             points[:] = [[500.0, list(HOME + 9.0 * np.eye(6)[1]), [0.0] * 6]]
             reason = 'position_limit'
         case 'speed':
-            points[:] = [[draw(st.floats(0.01, 0.1)), list(HOME + 1.0), [0.0] * 6]]
+            points[:] = [[draw(st.floats(0.01, 0.1)), list(HOME + 0.9), [0.0] * 6]]
             reason = 'velocity_limit'
     return points, names, stamp, reason, code
 

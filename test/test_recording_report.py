@@ -222,6 +222,7 @@ def test_what_was_there_stays_where_a_report_cannot_be_written(recorded, monkeyp
         (('stateless.mcap',), 'has no joint_states'),
         (('run.mcap', '--against', 'seven.mcap'), 'is of another robot than'),
         (('run.mcap', '--output', 'no_folder/r.html'), 'cannot be written'),
+        (('run.mcap', '--output', 'r.pdf'), 'ends in .html'),
     ],
 )
 def test_what_is_no_recording_is_refused_in_a_sentence(

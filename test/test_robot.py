@@ -1,9 +1,11 @@
 """`icir_control.Robot` in one process: verbs, refusals, parameters, log; without ROS."""
 
 import base64
+import re
 import subprocess
 import sys
 from copy import copy, deepcopy
+from functools import partial
 from io import BytesIO
 
 import numpy as np
@@ -101,6 +103,8 @@ def test_verbs_return_when_the_arm_has_arrived():
         (lambda robot: robot.move_joints(HOME[:5]), InvalidValueError, '6 finite numbers'),
         (lambda robot: robot.move_joints(-HOME, duration=0.1), RefusedError, 'its limit is'),
         (lambda robot: robot.move_to([np.nan] * 3), InvalidValueError, '3 finite numbers'),
+        (lambda robot: robot.move_to(np.eye(4)), InvalidValueError, 'an SE3, or 3 finite'),
+        (lambda robot: robot.move_to('home'), InvalidValueError, 'an SE3, or 3 finite'),
         (lambda robot: robot.push([1.0]), InvalidValueError, '3 finite numbers'),
         (lambda robot: robot.push([1.0, 0, 0], link='foot'), UnknownNameError, 'foot'),
         (lambda robot: robot.push([1.0, 0, 0], seconds=-1), InvalidValueError, '0 or more'),
@@ -108,7 +112,11 @@ def test_verbs_return_when_the_arm_has_arrived():
         (lambda robot: robot.run(-1.0), InvalidValueError, 'seconds .*0 or more'),
         (lambda robot: robot.law(3), InvalidValueError, 'subclass of icir_control.control.Law'),
         (lambda robot: robot.step(-1), InvalidValueError, 'control periods'),
-        (lambda robot: robot.fly(), AttributeError, 'nor a mode of this name'),
+        (lambda robot: robot.step(2.0), InvalidValueError, 'whole number of control periods'),
+        (lambda robot: robot.step(np.nan), InvalidValueError, 'whole number of control periods'),
+        (lambda robot: robot.step(None), InvalidValueError, 'whole number of control periods'),
+        (lambda robot: robot.fly(), AttributeError, 'nor a mode of this name; modes: .*home'),
+        (lambda robot: robot.log.save('run.csv'), ConfigurationError, r'ends in \.mcap'),
     ],
 )
 def test_what_cannot_be_is_refused_before_anything_moves(robot, act, error, words):
@@ -130,6 +138,14 @@ def test_a_motion_that_is_broken_off_or_takes_too_long_says_so(robot):
     robot.timeout = 0.3
     with pytest.raises(MotionError, match=r'mode ready did not arrive: .* longer than 0\.3 s'):
         robot.ready()
+    # A duration that was asked for comes on top.
+    robot.move_joints(robot.q + 0.02, duration=0.5)
+    with pytest.raises(RefusedError) as refused:
+        robot.move_joints(HOME, duration=0.1)
+    slower = float(re.search(r'; (\S+) times slower it would not$', str(refused.value))[1])
+    with pytest.raises(RefusedError, match='rad/s, its limit'):
+        robot.move_joints(HOME, duration=0.1 * slower - 0.01)
+    robot.move_joints(HOME, duration=0.1 * slower)
     # Far more than the arm can bear: the watchdog brakes it.
     heavy = Robot.simulate(start=HOME, plant=Plant(payload_mass=30.0))
     with pytest.raises(MotionError, match='the arm is braked'):
@@ -152,6 +168,48 @@ def test_impedance_is_a_spring_for_as_long_as_the_context_lasts(robot):
     with pytest.raises(ZeroDivisionError), robot.impedance():
         raise ZeroDivisionError
     assert robot.mode == 'hold'
+
+
+def test_a_mode_that_the_watchdog_ends_is_told_once_and_the_arm_is_held(robot):
+    spring = {'stiffness': [500.0] * 3 + [20.0] * 3}
+    too_fast = r'mode impedance was broken off: .* joint_4 was beyond 1\.2 times its velocity'
+    with pytest.raises(MotionError, match=too_fast) as told, robot.impedance(**spring):
+        robot.push([150.0, 150.0, 0.0], seconds=0.15)
+    assert told.value.__cause__.reason == 'speed'
+    assert robot.mode == 'hold'
+    robot.run(0.5)
+    assert np.abs(robot.v).max() < 1e-6
+    robot.impedance(**spring)
+    with pytest.raises(MotionError, match=too_fast):
+        robot.push([150.0, 150.0, 0.0], seconds=0.15)
+    robot.run(0.5)  # who wants to see how it comes to rest goes on
+    assert robot.mode == ''
+
+
+def test_an_error_of_the_block_is_not_hidden_by_the_brake(robot):
+    def fail_while_it_is_braked():
+        with robot.impedance(stiffness=[500.0] * 3 + [20.0] * 3):
+            try:
+                robot.push([150.0, 150.0, 0.0], seconds=0.15)
+            except MotionError:
+                raise ZeroDivisionError from None
+
+    with pytest.raises(ZeroDivisionError):
+        fail_while_it_is_braked()
+    assert robot.mode == 'hold'
+
+
+def test_impedance_without_a_block_lasts(robot):
+    before = robot.parameters.modes.impedance.stiffness.tolist()
+    robot.impedance(stiffness=[400.0] * 6, damping_ratio=0.5)
+    assert robot.mode == 'impedance'
+    assert robot.parameters.modes.impedance.stiffness.tolist() == [400.0] * 6
+    with pytest.raises(ConfigurationError, match="parameter 'stiffnes'; valid: .*stiffness"):
+        robot.impedance(stiffnes=before)
+    with robot.impedance(stiffness=before):
+        assert robot.parameters.modes.impedance.stiffness.tolist() == before
+    assert robot.mode == 'hold'
+    assert robot.parameters.modes.impedance.stiffness.tolist() == [400.0] * 6
 
 
 class Spring(Law):
@@ -182,9 +240,26 @@ def test_laws_of_ones_own():
         robot.law(Spring, stiffness=-1.0)
     robot.law(lambda tick: tick.q[:2])
     assert robot.mode == '<lambda>'
-    robot.step()
-    assert robot.mode == ''  # it failed, and the arm is held up
+    with pytest.raises(MotionError, match='was broken off: .* failed in acceleration') as failed:
+        robot.step()
+    assert failed.value.__cause__.reason == 'law_failed'
+    assert robot.mode == ''  # the arm is held up
+    robot.step()  # it is told once
     assert robot.log.modes[-1][1] == ''
+    robot.law(lambda tick: None)
+    with pytest.raises(MotionError, match=r'test_robot:<lambda> .* returned None; expected 6'):
+        robot.step()
+
+
+def test_laws_that_are_objects_and_not_functions(robot):
+    class Brake:
+        def __call__(self, tick):
+            return -5.0 * tick.v
+
+    for law, name in ((Brake(), 'Brake'), (partial(lambda k, tick: -k * tick.v, 5.0), 'partial')):
+        robot.law(law)
+        robot.step()
+        assert robot.mode == name
 
 
 def test_parameters_are_attributes_with_units(robot):
@@ -199,6 +274,8 @@ def test_parameters_are_attributes_with_units(robot):
         robot.parameters.observer.gain = -1.0
     with pytest.raises(AttributeError, match=r"unknown parameter 'observer\.gian'; valid: obs"):
         _ = robot.parameters.observer.gian
+    with pytest.raises(ConfigurationError, match=r"unknown parameter 'observer\.gian'; valid: "):
+        robot.parameters.observer.gian = 3.0
     with pytest.raises(ConfigurationError, match='cannot change while the controller runs'):
         robot.parameters.base_frame = 'base_link'
 
@@ -304,6 +381,8 @@ def test_another_arm_by_its_urdf(tmp_path):
         Robot.simulate('gen4')
     with pytest.raises(ConfigurationError, match='there is no file'):
         Robot.simulate('no/such.urdf')
+    with pytest.raises(ConfigurationError, match='package_dirs: there is no folder /'):
+        Robot.simulate(package_dirs=['no/folder'])
 
 
 def test_start_and_parameters_of_a_simulation():
@@ -316,6 +395,15 @@ def test_start_and_parameters_of_a_simulation():
     T = SE3(exp3([0.0, 0.0, 0.2]) @ robot.pose.rotation, robot.pose.translation)
     robot.move_to(T)
     np.testing.assert_allclose(robot.pose.rotation, T.rotation, atol=1e-6)
+
+
+def test_a_plant_by_the_names_of_its_parameters():
+    robot = Robot.simulate(plant={'payload_mass': 0.5})
+    assert robot.session.world.plant.payload_mass == 0.5
+    with pytest.raises(ConfigurationError, match='did you mean plant.payload_mass'):
+        Robot.simulate(plant={'payload_mas': 0.5})
+    with pytest.raises(InvalidValueError, match='a Plant, or its parameters by name'):
+        Robot.simulate(plant='heavy')
 
 
 def test_callbacks_are_called_while_a_verb_lets_time_pass(robot):
@@ -344,7 +432,8 @@ def test_callbacks_are_called_while_a_verb_lets_time_pass(robot):
 
 
 def test_callbacks_come_as_often_where_the_control_period_is_longer():
-    robot, times = Robot.simulate(timestep=5e-3), []
+    gains = {'joint_gains.kp': [2500.0] * 6, 'task_gains.kp': [2500.0] * 6}  # stable at 5 ms
+    robot, times = Robot.simulate(timestep=5e-3, parameters=gains), []
     robot.callbacks.append(lambda robot: times.append(robot.time))
     robot.run(1.0)
     assert np.diff(times).max() < 0.0515

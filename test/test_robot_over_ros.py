@@ -156,6 +156,7 @@ import sys
 import numpy as np
 from icir_control import Robot
 from icir_control.errors import RefusedError
+from icir_control.robot.session import MotionError
 
 with Robot.connect(timeout=60.0) as robot:
     robot.home()
@@ -188,6 +189,17 @@ with Robot.connect(timeout=60.0) as robot:
     assert log.names == ('q', 'v', 'torque', 'tool_position')
     assert [mode for _, mode in log.modes][:2] == ['gravity', 'home'], log.modes
     log.save(sys.argv[1])
+    try:
+        with robot.impedance():
+            robot.push([150.0, 150.0, 0.0], seconds=0.15)
+            robot.run(1.0)
+    except MotionError as error:
+        assert 'mode impedance was broken off: mode impedance has ended, ' in str(error), error
+    else:
+        raise AssertionError('it was not noticed')
+    assert robot.mode == 'hold', robot.mode
+    robot.run(0.5)
+    np.testing.assert_allclose(robot.v, 0.0, atol=1e-3)
 print('all of it')
 """
 

@@ -415,6 +415,23 @@ def test_the_page_tells_the_worst_runs_and_how_to_see_them(tmp_path):
     assert '0 of 1 runs arrived' in page.read_text()
 
 
+@pytest.mark.slow
+def test_a_study_of_which_no_run_arrives_fails_with_the_cause(tmp_path, capsys):
+    file = tmp_path / 'study.yaml'
+    file.write_text(
+        TEXT.replace(
+            'plant.payload_mass: {uniform: [0.0, 2.0]', 'start.joint_2: {uniform: [50, 90]'
+        )
+        .replace('[10000.0, 40000.0]', '[10000.0]')
+        .replace('number: 5', 'number: 2')
+    )
+    with pytest.raises(ConfigurationError, match='no run arrived; the first: .*joint_2'):
+        study_file(file, tmp_path / 'x.parquet', 1, '', None, None)
+    said = capsys.readouterr().out
+    assert '0 of 2 runs arrived' in said
+    assert '--only' not in said  # an arm that cannot be built shows nothing the second time
+
+
 def test_overshoot_is_beyond_the_range_of_the_reference():
     study = Study(('home',), {})
     exact = run_one(study, 0, {})

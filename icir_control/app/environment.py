@@ -62,6 +62,18 @@ def replacing(path: Path) -> Iterator[Path]:
             part.unlink(missing_ok=True)
 
 
+def check_suffix(path: Path, *valid: str) -> None:
+    """Refuse the name of a file that says another format than is written.
+
+    Raises:
+        ConfigurationError: It does not end in one of the valid suffixes.
+    """
+    if path.suffix.lower() not in valid:
+        raise ConfigurationError(
+            f'{path} is not valid; expected a name that ends in {" or ".join(valid)}'
+        )
+
+
 def check_outputs(outputs: Iterable[Path], inputs: Iterable[Path]) -> None:
     """Refuse to write a file that is read, or that is written twice.
 

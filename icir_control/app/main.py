@@ -12,13 +12,24 @@ import typer
 
 from icir_control.app.environment import require
 from icir_control.app.robot import DEFAULT_ROBOT, RobotFiles, robot_names
-from icir_control.errors import ConfigurationError, IcirError
+from icir_control.errors import ConfigurationError, IcirError, UnknownNameError
 from icir_control.nodes.process import use_one_blas_thread
 
 REFUSED = 2
 INTERRUPTED = 130
 
+
+class _Commands(typer.core.TyperGroup):
+    """Names the valid commands where there is no such command."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        if self.get_command(ctx, args[0]) is None:
+            raise UnknownNameError('command', args[0], self.list_commands(ctx))
+        return super().resolve_command(ctx, args)
+
+
 app = typer.Typer(
+    cls=_Commands,
     add_completion=False,
     no_args_is_help=True,
     pretty_exceptions_enable=False,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Self
 
-from icir_control.errors import UnknownNameError
+from icir_control.errors import ConfigurationError, UnknownNameError
 from icir_control.share import (
     ANY_ARM,
     BRIDGE,
@@ -70,7 +70,8 @@ class RobotFiles:
 
         Raises:
             UnknownNameError: No such robot ships.
-            ConfigurationError: The URDF or the parameter file is not there, or not readable.
+            ConfigurationError: The URDF, the parameter file or a folder is not there, or not
+                readable.
         """
         names = robot_names()
         if name not in names:
@@ -87,9 +88,11 @@ class RobotFiles:
             key: value for key, value in options.items() if value not in ('', None, [])
         }
         if package_dirs:
-            given['package_dirs'] = [
-                str(Path(one).expanduser().absolute()) for one in package_dirs
-            ]
+            folders = [Path(one).expanduser().absolute() for one in package_dirs]
+            for folder in folders:
+                if not folder.is_dir():
+                    raise ConfigurationError(f'package_dirs: there is no folder {folder}')
+            given['package_dirs'] = [str(one) for one in folders]
         packages = given.get('package_dirs') or in_file.get('package_dirs') or ()
         file = find_model_file(chosen, packages)
         return cls(chosen, file, path, bool(model) or not in_file.get('model'), given)

@@ -243,8 +243,13 @@ class ControllerConfig:
             ConfigurationError: As `from_parameters`, or a parameter that cannot change while
                 the controller runs.
         """
-        running = [name for name, one in self.parameters.items() if one.running]
+        known = self.parameters
+        running = [name for name, one in known.items() if one.running]
         for name in changes:
+            if name not in known:
+                raise ConfigurationError(
+                    f'unknown parameter {name!r}; valid: {", ".join(running)}'
+                )
             if name not in running:
                 raise ConfigurationError(
                     f'{name} cannot change while the controller runs; '

@@ -273,12 +273,14 @@ class Controller(Switching):
             return
         engine.take_parameters(self._mode.law)
         joint = engine.arm.model.joint_names[i]
-        words = f'{self.mode or "held"}: joint {joint} shakes; {self._softer}: {_NOT_THE_MODEL}'
+        words = (
+            f'{self.mode or "held"}: joint {joint} oscillates; {self._softer}: {_NOT_THE_MODEL}'
+        )
         self._events.append(Event('warning', words, self.mode))
 
     @property
     def _softer(self) -> str:
-        return f'feedback has {self.bandwidth:.0%} of its bandwidth until the next start'
+        return f'feedback bandwidth is reduced to {self.bandwidth:.0%} until the next start'
 
     def _brake(self, time: float) -> None:
         """Say once why the arm is braked; hold it as soon as it is slow.
@@ -390,4 +392,5 @@ def _contact_in_words(engine: Engine) -> str:
         return ''
     torque = memory.residual - memory.residual_mean
     i = int(np.argmax(np.abs(torque)))
-    return f'{engine.arm.model.joint_names[i]} feels {torque[i]:.3g} N m or N too much'
+    unit = 'N' if engine.arm.translates[i] else 'N m'
+    return f'the residual of {engine.arm.model.joint_names[i]} is {torque[i]:.3g} {unit}'

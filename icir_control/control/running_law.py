@@ -65,10 +65,11 @@ class RunningLaw:
             LawError: It failed, or gave something else.
         """
         with guarded(type(self.law), 'acceleration'):
-            ddq = np.asarray(self._in_python(), dtype=float)
+            answer = self._in_python()
+            ddq = np.asarray(answer, dtype=float)
         size = np.abs(ddq).sum() + np.abs(self._record.wrench).sum()
         if ddq.shape != self._memory.acceleration.shape or not size < LARGEST:
-            self._refuse(ddq)
+            self._refuse(None if answer is None else ddq)
         return ddq
 
     def refuse(self) -> None:
@@ -80,9 +81,10 @@ class RunningLaw:
         with guarded(type(self.law), 'acceleration'):
             self._refuse(np.asarray(type(self.law).acceleration(self._struct[0], self._tick)))
 
-    def _refuse(self, answer: NDArray[np.float64]) -> None:
+    def _refuse(self, answer: NDArray[np.float64] | None) -> None:
         kind, wrench = type(self.law), self._record.wrench
-        words, expected = f'it returned {answer.tolist()}', self.law.arm.nv
+        returned = answer if answer is None else answer.tolist()
+        words, expected = f'it returned {returned}', self.law.arm.nv
         if not np.abs(wrench).sum() < LARGEST:
             words, expected = f'it wrote tick.wrench = {wrench.tolist()}', len(wrench)
         raise LawError(

@@ -13,7 +13,8 @@ class JointGains:
     kp: FloatArray = parameter(
         [],
         '1/s^2',
-        'joint stiffness by inertia; empty for 40000 on every joint',
+        'proportional gain on acceleration: stiffness divided by inertia; empty for 40000 on '
+        'every joint',
         lower=0.0,
         upper=1e6,
         length=PER_JOINT,
@@ -22,7 +23,8 @@ class JointGains:
     kd: FloatArray = parameter(
         [],
         '1/s',
-        'joint damping by inertia; empty for critical, 2 sqrt(kp)',
+        'derivative gain on acceleration: damping divided by inertia; empty for critical, '
+        '2 sqrt(kp)',
         lower=0.0,
         upper=1e4,
         length=PER_JOINT,
@@ -42,7 +44,7 @@ class TaskGains:
     kp: FloatArray = parameter(
         [40000.0] * 6,
         '1/s^2',
-        'end-effector stiffness by inertia, linear then angular',
+        'proportional gain on acceleration, linear then angular: stiffness divided by inertia',
         lower=0.0,
         upper=1e6,
         length=6,
@@ -50,7 +52,8 @@ class TaskGains:
     kd: FloatArray = parameter(
         [],
         '1/s',
-        'end-effector damping by inertia; empty for critical, 2 sqrt(kp)',
+        'derivative gain on acceleration: damping divided by inertia; empty for critical, '
+        '2 sqrt(kp)',
         lower=0.0,
         upper=1e4,
         length=6,

@@ -189,15 +189,19 @@ def _check(arm: Arm, start: Start, segments: tuple[JointTrajectory, ...]) -> Non
     times, q, v = _samples(segments, count + 1)
     lower = np.minimum(model.lower_position_limit, start.q) - ROUNDING
     upper = np.maximum(model.upper_position_limit, start.q) + ROUNDING
-    is_beyond = ((q < lower) | (q > upper) | (np.abs(v) > speed_limit)).any(axis=1)
-    if is_beyond.any():
-        k = int(np.argmax(is_beyond))
-        when = f'the trajectory, {times[k] - start.time:.3g} s from now,'
-        arm.check_limits(when, q[k], start.q)
-        i = int(np.argmax(np.abs(v[k]) / speed_limit))
-        limit = float(model.velocity_limit[i])
+    is_outside = ((q < lower) | (q > upper)).any(axis=1)
+    if is_outside.any():
+        k = int(np.argmax(is_outside))
+        arm.check_limits(f'the trajectory, {times[k] - start.time:.3g} s from now,', q[k], start.q)
+    share = np.abs(v) / speed_limit
+    if share.max() > 1.0:
+        k, i = map(int, np.unravel_index(np.argmax(share), share.shape))
+        limit, unit = float(model.velocity_limit[i]), 'm/s' if arm.translates[i] else 'rad/s'
+        slower = np.ceil(100.0 * share[k, i]) / 100.0
         raise RefusedError(
-            f'{when} moves {model.joint_names[i]} at {v[k, i]:.4g}, its limit is {limit:.4g}',
+            f'the trajectory, {times[k] - start.time:.3g} s from now, moves '
+            f'{model.joint_names[i]} at {v[k, i]:.4g} {unit}, its limit is {limit:.4g} {unit}; '
+            f'{slower:g} times slower it would not',
             reason='velocity_limit',
             joint=model.joint_names[i],
             value=float(v[k, i]),

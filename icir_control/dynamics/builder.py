@@ -383,7 +383,8 @@ def _checked_numbers(joint: str, name: str, value: Any, size: int, default: floa
     except (TypeError, ValueError):
         numbers = np.array(np.nan)
     if not ((numbers >= lowest) & (numbers <= highest)).all():
-        expected = f'one number or {size}, none of them NaN{"" if lowest else " or negative"}'
-        expected += ' or infinite' if highest < np.inf else ''
+        kind = 'finite' if highest < np.inf else 'other than NaN'
+        expected = f'{"one number" if size == 1 else f"one number or {size}"}, {kind}'
+        expected += '' if lowest else ' and not negative'
         raise InvalidValueError(f'{name} of joint {joint}', value, expected)
     return freeze(numbers)

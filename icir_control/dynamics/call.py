@@ -161,8 +161,8 @@ def run_carefully(kernel: CheckedKernel, model: Model, buffer: Array, *arguments
 def _by_joint(model: Model, external_forces: ExternalForces) -> list[tuple[int, Force]]:
     """Return the forces with the index of the joint that each acts on."""
     expected = (
-        f'{model.njoints} values of type Force, or a mapping from the index of a joint, '
-        f'0 to {model.njoints - 1}, to Force'
+        f'{model.njoints} values of type Force, or a mapping from joint index, 0 to '
+        f'{model.njoints - 1}, to Force'
     )
     if isinstance(external_forces, Mapping):
         pairs = list(external_forces.items())

@@ -29,6 +29,10 @@ def run(node: str, arguments: Sequence[str] | None = None) -> int:
         node: Which of `NODES`.
         arguments: Command line arguments with the program's name, those of the process by default.
     """
+    given = sys.argv if arguments is None else arguments
+    if {'-h', '--help'} & {*given[1:]}:
+        print(f'usage: {NODES[node][0]} [--ros-args --params-file FILE -p NAME:=VALUE ...]')
+        return 0
     # Imports leave next to no garbage: without collections they take a tenth less.
     gc.disable()
     use_one_blas_thread()
@@ -39,7 +43,7 @@ def run(node: str, arguments: Sequence[str] | None = None) -> int:
             if not stop.has_interrupted:
                 raise
             return 0  # an extension module turns the interruption into something else
-    return run_node(*NODES[node], sys.argv if arguments is None else arguments)
+    return run_node(*NODES[node], given)
 
 
 bridge, controller, composed, keyboard, panel = (partial(run, node) for node in NODES)

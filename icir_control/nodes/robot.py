@@ -14,6 +14,7 @@ from icir_control.dynamics import KinematicTree, Model, gravity_torque, load_urd
 from icir_control.errors import ConfigurationError
 from icir_control.parameter import flatten, parameter, parameters_of, read_own, replaced
 from icir_control.share import ANY_ARM, find_model_file, parameters_in, share_directory
+from icir_control.spatial.arrays import checked_scalar
 
 if TYPE_CHECKING:
     from icir_control.control import Arm, ControllerConfig
@@ -220,10 +221,11 @@ def values_of(parameter: str, entries: Sequence[str], example: str) -> dict[str,
     for entry in entries:
         name, _, text = entry.partition('=')
         try:
-            values[name.strip()] = float(text)
+            values[name.strip()] = checked_scalar(name, float(text))
         except ValueError:
             raise ConfigurationError(
-                f'{parameter} has {entry!r}; expected a joint and a number, such as "{example}"'
+                f'{parameter} has {entry!r}; expected a joint and a finite number, such as '
+                f'"{example}"'
             ) from None
     return values
 

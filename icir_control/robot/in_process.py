@@ -10,11 +10,12 @@ from numpy.typing import ArrayLike
 from icir_control.app.closed_loop import ClosedLoop
 from icir_control.app.measurement import Array
 from icir_control.control import Law, Tick, Waypoints
+from icir_control.control.switching import Event
 from icir_control.errors import InvalidValueError
 from icir_control.nodes.bridge.config import check_model
 from icir_control.parameter import checked
 from icir_control.robot.log import Log
-from icir_control.robot.session import LOOK, MotionError
+from icir_control.robot.session import LOOK, MotionError, broken_off
 from icir_control.simulation import World
 from icir_control.spatial import SE3
 
@@ -51,7 +52,8 @@ class InProcess:
         self.modes = loop.controller.mode_names
         self.pose_modes = loop.controller.config.modes_for('pose')
         self._spans = [(0.0, self.mode)]
-        self._words, self._last_event = f'mode {self.mode}', ''
+        self._words = f'mode {self.mode}'
+        self._event: Event | None = None  # the newest since a request; errors before others
 
     @property
     def time(self) -> float:
@@ -118,16 +120,19 @@ class InProcess:
         """Step until the motion of the last request has arrived."""
         loop, controller, mode = self.loop, self.loop.controller, self.mode
         end = loop.time + timeout
-        self.step(1)
+        self._advance(1)
         while controller.mode == mode and (left := controller.motion_left) > 0.0:
             if loop.time > end:
+                why = f'it takes longer than {timeout:g} s'
                 raise MotionError(
-                    self._words, f'it takes longer than {timeout:g} s; {self._last_event}'
+                    self._words, f'{why}; {self._event.text}' if self._event else why
                 )
-            self.step(min(max(loop.steps(left), 1), self._chunk))
+            self._advance(min(max(loop.steps(left), 1), self._chunk))
             self.look(controller.motion_left)
         if controller.mode != mode:
-            raise MotionError(self._words, self._last_event or f'mode {controller.mode} runs')
+            if self._event is None:
+                raise MotionError(self._words, f'mode {controller.mode} runs')
+            raise MotionError(self._words, self._event.text) from self._event.error
 
     def run(self, seconds: float) -> None:
         """Let time pass."""
@@ -140,16 +145,15 @@ class InProcess:
 
     def step(self, steps: int) -> None:
         """Let control periods pass."""
-        if steps != int(steps) or steps < 0:
-            raise InvalidValueError('steps', steps, 'a number of control periods')
+        if not isinstance(steps, int | np.integer) or steps < 0:
+            expected = 'a whole number of control periods, 0 or more'
+            raise InvalidValueError('steps', steps, expected)
         done = 0
         while done < steps:
-            count = min(self._chunk, steps - done)
-            self.loop.step(count)
+            mode, count = self.mode, min(self._chunk, steps - done)
+            self._advance(count)
             done += count
-            if self._spans[-1][1] != self.mode:
-                self._spans.append((self.time, self.mode))
-        self._report()
+            self._check(mode)
 
     def describe(self, prefix: str) -> dict[str, str]:
         """Return what each parameter below a name means, with its unit, by full name."""
@@ -165,22 +169,38 @@ class InProcess:
 
     def update(self, changes: Mapping[str, Any]) -> None:
         """Change parameters, all or none."""
+        mode = self.mode
         self.loop.controller.update(
             {name: v.tolist() if isinstance(v, np.ndarray) else v for name, v in changes.items()}
         )
+        self._report()
+        self._check(mode)
 
     def close(self) -> None:
         """Do nothing: no process was started."""
 
+    def _advance(self, steps: int) -> None:
+        """Let some control periods pass."""
+        self.loop.step(steps)
+        if self._spans[-1][1] != self.mode:
+            self._spans.append((self.time, self.mode))
+        self._report()
+
+    def _check(self, mode: str) -> None:
+        """Raise where a mode that ran has ended, and none runs instead."""
+        if mode and not self.mode and self._event is not None:
+            raise broken_off(mode, self._event.text) from self._event.error
+
     def _note(self, words: str) -> None:
-        self._words, self._last_event = words, ''
+        self._words, self._event = words, None
         self._spans.append((self.time, self.mode))
         self._report()
 
     def _report(self) -> None:
         """Log what the controller has to say."""
         for event in self.loop.controller.take_events():
-            self._last_event = event.text
+            if self._event is None or event.level == 'error' or self._event.level != 'error':
+                self._event = event
             _log.log(logging.INFO if event.level == 'info' else logging.WARNING, '%s', event.text)
 
 
@@ -194,5 +214,8 @@ def law_of(law: type[Law] | Callable[[Tick], ArrayLike]) -> type[Law]:
         def acceleration(self: Law, tick: Tick) -> ArrayLike:
             return law(tick)
 
-        return type(law.__name__, (Law,), {'acceleration': acceleration, '__doc__': law.__doc__})
+        name = getattr(law, '__name__', type(law).__name__)  # an object has none of its own
+        module = getattr(law, '__module__', None) or __name__
+        about = {'__doc__': law.__doc__, '__module__': module}
+        return type(name, (Law,), {'acceleration': acceleration, **about})
     raise InvalidValueError('law', law, 'a subclass of icir_control.control.Law, or a function')

@@ -201,10 +201,11 @@ class Log:
         `icir_control report` and `film` take it. It needs ROS 2 messages and the extra `record`.
 
         Raises:
-            ConfigurationError: The file exists, or a library is missing.
+            ConfigurationError: The file exists or is not named `.mcap`, or a library is missing.
         """
-        from icir_control.app.environment import require
+        from icir_control.app.environment import check_suffix, require
 
+        check_suffix(Path(path), '.mcap')
         require('record', 'mcap')
         require('sim', 'rclpy')
         from icir_control.robot.save import write_recording

@@ -39,7 +39,7 @@ from icir_control.nodes.transport.messages import FIELDS
 from icir_control.nodes.transport.outcome import POSE, TRAJECTORY, Outcome, Request
 from icir_control.nodes.transport.qos import LATCHED
 from icir_control.robot.log import Log
-from icir_control.robot.session import LOOK, MotionError
+from icir_control.robot.session import LOOK, MotionError, broken_off
 from icir_control.share import BRIDGE, CONTROLLER
 from icir_control.simulation import World
 from icir_control.spatial import SE3
@@ -52,6 +52,7 @@ _PERIOD = 2e-3  # s of wall time between two looks at what has arrived
 _STATES = QoSProfile(depth=10_000)
 _NO_REFERENCE = 'no reference of the controller'
 _REFERENCE_TIMEOUT = 0.5  # s of wall time; while time stands still none comes
+_ENDED_TIMEOUT = 0.5  # s of wall time between the topics that say that a mode has ended, and why
 
 
 class OverRos:
@@ -88,6 +89,7 @@ class OverRos:
         self._controller = NodeClient(node, CONTROLLER, _ANSWER_TIMEOUT)
         self._bridge = NodeClient(node, BRIDGE, _ANSWER_TIMEOUT)
         self._request = Request()
+        self._mode_known = ''  # of which the caller would hear that it has ended
         self._arrived = 0.0  # when the last motion had, at the latest [s]
         self._runs = 1  # how often time has begun
         self._is_open = True
@@ -321,10 +323,15 @@ class OverRos:
             self._request,
             lambda: bool(self._outcome(Outcome.ARRIVED, Outcome.ABORTED)) or self.time > end,
         )
+        self._mode_known = self.mode
         found = self._outcome(Outcome.ARRIVED, Outcome.ABORTED)
         if found is None:
             raise MotionError(self._request, f'it takes longer than {timeout:g} s')
         if found.kind == Outcome.ABORTED:
+            if not found.data.get('mode'):  # nobody needs to hear of that again
+                with suppress(ConfigurationError):
+                    self._wait(lambda: not self.mode, _ENDED_TIMEOUT, '')
+                self._mode_known = ''
             raise MotionError(self._request, found.words)
         self._arrived = self.time
 
@@ -332,11 +339,21 @@ class OverRos:
         """Let time pass.
 
         Raises:
-            MotionError: No state comes, or time goes back.
+            MotionError: No state comes, time goes back, or the mode has been ended by the
+                watchdog or because its law failed.
         """
-        end = self.time + seconds
-        until, left = (lambda: self.time >= end), (lambda: max(0.0, end - self.time))
-        self._wait_moving(f'the end of {seconds:g} s', until, left)
+        end, known = self.time + seconds, self._mode_known or self.mode
+
+        def left() -> float:
+            return max(0.0, end - self.time)
+
+        def is_over() -> bool:
+            return left() == 0.0 or self._has_ended(known)
+
+        self._wait_moving(f'the end of {seconds:g} s', is_over, left)
+        self._mode_known = self.mode
+        if self._has_ended(known):
+            raise broken_off(known, self._reason())
 
     def step(self, steps: int) -> None:
         """Refuse: time passes by itself.
@@ -365,8 +382,23 @@ class OverRos:
 
     # --- Inside
 
+    def _has_ended(self, known: str) -> bool:
+        """Return whether a mode has ended by itself: none runs instead."""
+        return bool(known) and not self.mode
+
+    def _reason(self) -> str:
+        """Return why the last mode has ended."""
+
+        def found() -> list[str]:
+            return [one.words for one in self._outcomes if one.kind == Outcome.ABORTED]
+
+        with suppress(ConfigurationError):
+            return cast(str, self._wait(found, _ENDED_TIMEOUT, '')[-1])
+        return 'the log of the controller says why'
+
     def _begin(self, request: Request) -> None:
         self._outcomes.clear()
+        self._mode_known = ''
         self._request = request
 
     def _publish(self, topic: str, request: Request, message: Any) -> None:
@@ -418,6 +450,8 @@ class OverRos:
         Raises:
             ConfigurationError: The node refuses; with its reason.
         """
+        if not changes:
+            return  # rclpy refuses an empty list
         values = {name: np.asarray(value).tolist() for name, value in changes.items()}
         parameters = [Parameter(name, value=value) for name, value in values.items()]
         if reason := self._answer(node.set_parameters, *parameters):

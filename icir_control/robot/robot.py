@@ -1,8 +1,8 @@
 """`Robot`: one arm, with verbs that return when it has arrived."""
 
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, Self
@@ -16,10 +16,17 @@ from icir_control.app.measurement import Array
 from icir_control.app.robot import DEFAULT_ROBOT, RobotFiles, robot_names
 from icir_control.control import Law, Tick, Waypoints
 from icir_control.dynamics import Model
-from icir_control.errors import IcirError, InvalidValueError, RefusedError
+from icir_control.errors import (
+    ConfigurationError,
+    IcirError,
+    InvalidValueError,
+    RefusedError,
+    UnknownNameError,
+)
+from icir_control.parameter import read
 from icir_control.robot.in_process import InProcess, law_of
 from icir_control.robot.log import Log
-from icir_control.robot.session import Parameters, Session
+from icir_control.robot.session import LOOK, Parameters, Session
 from icir_control.robot.shown import MotionBar, page
 from icir_control.simulation import Plant
 from icir_control.spatial import SE3, exp3
@@ -44,7 +51,8 @@ class Robot:
     in the base frame.
 
     Attributes:
-        timeout: After so much of the arm's time a motion is given up [s].
+        timeout: After so much of the arm's time, beyond the duration that was asked for, a motion
+            is given up [s].
         progress: Whether a bar shows motions that take longer than a second of wall time; None:
             in a terminal and, with ipywidgets, in a notebook.
         callbacks: Functions that are called with the robot about every 0.05 s of its time, and
@@ -67,7 +75,7 @@ class Robot:
         robot: str | Path = DEFAULT_ROBOT,
         *,
         start: ArrayLike | None = None,
-        plant: Plant | None = None,
+        plant: Plant | Mapping[str, Any] | None = None,
         timestep: float | None = None,
         params_file: str | Path = '',
         parameters: Mapping[str, Any] | None = None,
@@ -81,7 +89,8 @@ class Robot:
         Args:
             robot: Name of a robot that ships with the package, or path of a URDF.
             start: (nv,) initial configuration [rad or m]; by default that of the parameters.
-            plant: How the plant differs from its model, such as `Plant(payload_mass=0.5)`.
+            plant: How the plant differs from its model, such as `Plant(payload_mass=0.5)`, or
+                the same by name, `{'payload_mass': 0.5}`.
             timestep: Control period [s].
             params_file: Parameter file, in place of the robot's own.
             parameters: Parameters of the controller that differ, by their full names with dots.
@@ -90,6 +99,10 @@ class Robot:
         Raises:
             IcirError: The URDF or a parameter is not valid; the message says what is.
         """
+        if isinstance(plant, Mapping):
+            plant = read(Plant, plant, 0, 'plant.')
+        elif not isinstance(plant, Plant | None):
+            raise InvalidValueError('plant', plant, 'a Plant, or its parameters by name')
         arm: str | RobotFiles = str(robot)
         if arm not in robot_names() or params_file or options:
             arm = RobotFiles.named(robot, params_file=str(params_file), **options)
@@ -170,7 +183,10 @@ class Robot:
         """Return the verb of a configured mode."""
         if name != 'session' and name in self.session.modes:
             return partial(self.go, name)
-        raise AttributeError(f'{type(self).__name__} has no {name!r}, nor a mode of this name')
+        modes = '' if name == 'session' else f'; modes: {", ".join(self.session.modes)}'
+        raise AttributeError(
+            f'{type(self).__name__} has no {name!r}, nor a mode of this name{modes}'
+        )
 
     def __dir__(self) -> list[str]:
         """Return the modes, too."""
@@ -188,13 +204,15 @@ class Robot:
             MotionError: The motion was broken off.
         """
         if not isinstance(pose, SE3):
-            pose = SE3(self.session.reference_pose.rotation, _vector('pose', pose, 3))
+            expected = 'an SE3, or 3 finite numbers for the position'
+            position = _vector('pose', pose, 3, expected)
+            pose = SE3(self.session.reference_pose.rotation, position)
         mode = self.session.mode if self.session.mode == IMPEDANCE else self._pose_mode()
         with self.parameters.changed({f'modes.{mode}.duration': float(duration)}):
             if mode != IMPEDANCE:
                 self.session.select(mode)
             self.session.set_target_pose(pose)
-            self._wait('target pose', self.session.finish, self.timeout)
+            self._wait('target pose', self.session.finish, self.timeout + duration)
 
     def move_by(
         self,
@@ -255,31 +273,53 @@ class Robot:
             MotionError: The motion was broken off.
         """
         names = tuple(joints or self.model.joint_names)
-        self.session.follow(Waypoints(names, times, positions, velocities, accelerations))
-        self._wait('trajectory', self.session.finish, self.timeout)
+        waypoints = Waypoints(names, times, positions, velocities, accelerations)
+        self.session.follow(waypoints)
+        self._wait('trajectory', self.session.finish, self.timeout + float(waypoints.times[-1]))
 
     def hold(self) -> None:
-        """Bring the arm to rest where it is."""
-        if HOLD in self.session.modes:
-            self.go(HOLD)
-        else:
-            self.move_joints(self.q, duration=0.5)
+        """Bring the arm to rest where it is; one that is being braked comes to rest first."""
+        end = self.time + self.timeout
+        while True:
+            try:
+                if HOLD in self.session.modes:
+                    self.go(HOLD)
+                else:
+                    self.move_joints(self.q, duration=0.5)
+                return
+            except RefusedError as error:
+                if error.reason != 'braking' or self.time > end:
+                    raise
+            self.run(LOOK)
 
-    @contextmanager
-    def impedance(self, **parameters: Any) -> Iterator[Self]:
-        """Make the tool a spring about its present pose for as long as the context lasts.
+    def impedance(self, **parameters: Any) -> 'Impedance':
+        """Make the tool a spring about its present pose.
+
+        As `with robot.impedance(...):` only for the block: then the arm is held, and the
+        parameters are as before.
 
         Args:
             parameters: Of the mode `impedance`: `stiffness` (6,) [N/m, N m/rad], `damping_ratio`
                 [-], ...; `print(robot.parameters.modes.impedance)` shows all of them.
+
+        Raises:
+            ConfigurationError: There is no such parameter, or its value is not valid.
         """
-        changes = {f'modes.{IMPEDANCE}.{name}': value for name, value in parameters.items()}
-        with self.parameters.changed(changes):
+        prefix = f'modes.{IMPEDANCE}.'
+        known = [name.removeprefix(prefix) for name in self.session.describe(prefix)]
+        for name in parameters:
+            if name not in known:
+                raise ConfigurationError(
+                    str(UnknownNameError(f'{prefix[:-1]} parameter', name, known))
+                )
+        changes = {prefix + name: value for name, value in parameters.items()}
+        before = self.parameters.change(changes)
+        try:
             self.go(IMPEDANCE)
-            try:
-                yield self
-            finally:
-                self.hold()
+        except BaseException:
+            self.session.update(before)
+            raise
+        return Impedance(self, before)
 
     def law(self, law: type[Law] | Callable[[Tick], ArrayLike], **parameters: Any) -> None:
         """Let a law of your own run from now on; `run` lets time pass. In a simulation alone.
@@ -304,11 +344,12 @@ class Robot:
     ) -> None:
         """Push a link of the simulated arm, and return when the push ends.
 
-        The wrench acts at the link's origin and turns with the link.
+        The wrench acts at the link's origin. It is given in the axes of the base, and turns with
+        the link while it acts.
 
         Args:
-            force: (3,) in the axes that the base has when the push begins [N].
-            moment: (3,) in the same axes [N m].
+            force: (3,) at the begin of the push, in the axes of the base [N].
+            moment: (3,) likewise [N m].
             seconds: How long.
             link: Its name; by default the tool.
         """
@@ -433,12 +474,45 @@ class Robot:
         return JOG if JOG in modes else modes[0]
 
 
+class Impedance:
+    """The mode `impedance`, running already; a `with` block holds the arm at its end."""
+
+    def __init__(self, robot: Robot, before: Mapping[str, Any]) -> None:
+        """Keep what is to be restored.
+
+        Args:
+            robot: Whose mode it is.
+            before: Parameters as they were, by full name.
+        """
+        self._robot, self._before = robot, before
+
+    def __enter__(self) -> Robot:
+        """Give the robot to the block."""
+        return self._robot
+
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
+        """Hold the arm and restore the parameters; an error of the block's own comes first."""
+        robot = self._robot
+        try:
+            with ExitStack() as stack:  # each of these, whatever becomes of the others
+                stack.callback(robot.session.update, self._before)
+                stack.callback(robot.hold)
+                robot.run(0.0)  # raises where nobody has heard yet that the mode has ended
+        except IcirError as own:
+            if error is None:
+                raise
+            _log.warning('%s', own)
+
+
 def _duration(seconds: float) -> float:
     return checked_scalar('seconds', seconds, 'a number, 0 or more', lowest=0.0)
 
 
-def _vector(name: str, value: ArrayLike, size: int) -> Array:
-    vector = np.asarray(value, dtype=float)
+def _vector(name: str, value: ArrayLike, size: int, expected: str = '') -> Array:
+    try:
+        vector = np.asarray(value, dtype=float)
+    except (TypeError, ValueError):
+        vector = np.array(np.nan)
     if vector.shape != (size,) or not np.isfinite(vector).all():
-        raise InvalidValueError(name, value, f'{size} finite numbers')
+        raise InvalidValueError(name, value, expected or f'{size} finite numbers')
     return vector

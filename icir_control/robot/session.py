@@ -19,20 +19,28 @@ LOOK = 0.05
 
 
 class MotionError(IcirError):
-    """A motion that was accepted but did not arrive.
+    """A motion that was accepted but did not arrive, or a mode that ended by itself.
 
     Attributes:
         motion: What was asked for, in words.
     """
 
-    def __init__(self, motion: object, why: str) -> None:
-        """State which motion, and why."""
+    def __init__(self, motion: object, why: str, outcome: str = 'did not arrive') -> None:
+        """State which motion, what became of it, and why."""
         self.motion = str(motion)
-        super().__init__(f'{motion} did not arrive: {why}')
+        super().__init__(f'{motion} {outcome}: {why}')
+
+
+def broken_off(mode: str, why: str) -> MotionError:
+    """Return the error of a mode that the watchdog or a failing law has ended."""
+    return MotionError(f'mode {mode}', why, 'was broken off')
 
 
 class Session(Protocol):
     """An arm with its controller. Requests raise `RefusedError`; times are the arm's own [s].
+
+    What lets time pass raises a `MotionError`, once, where the mode that ran has been ended by the
+    watchdog or because its law failed.
 
     Attributes:
         arm: Its model and its frames.
@@ -156,11 +164,16 @@ class Parameters:
             [(n, value(n), words) for n, words in self._known().items()],
         )
 
+    def change(self, changes: Mapping[str, Any]) -> dict[str, Any]:
+        """Change parameters, by full name, and return what they were."""
+        before = {name: self._session.value(name) for name in changes}
+        self._session.update(changes)
+        return before
+
     @contextmanager
     def changed(self, changes: Mapping[str, Any]) -> Iterator[None]:
         """Change parameters, by full name, for as long as the context lasts."""
-        before = {name: self._session.value(name) for name in changes}
-        self._session.update(changes)
+        before = self.change(changes)
         try:
             yield
         finally:

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from icir_control.app.environment import check_outputs, require
+from icir_control.app.environment import check_outputs, check_suffix, require
 
 
 def report_on(
@@ -35,6 +35,7 @@ def report_on(
 
     inputs, outputs = ([*filter(None, paths)] for paths in ((path, against), (csv, npz, output)))
     check_outputs(outputs, inputs)
+    check_suffix(output, '.html', '.htm')
     recordings = [Recording(one) for one in inputs]
     for write, file in ((report.write_csv, csv), (report.write_npz, npz)):
         if file:

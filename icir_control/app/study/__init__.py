@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from icir_control.app.environment import replacing, require, writing
+from icir_control.app.environment import check_suffix, replacing, require, writing
 from icir_control.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def study_file(
         record: MCAP file for the log of that run.
 
     Raises:
-        IcirError: The study is not valid, or a file cannot be written.
+        IcirError: The study is not valid, a file cannot be written, or no run arrived.
     """
     require('study', 'distributed', 'pyarrow', 'scipy')
     from rich.console import Console
@@ -39,7 +39,7 @@ def study_file(
     from icir_control.app.study.engine import run_study
     from icir_control.app.study.plan import Study
     from icir_control.app.study.report import show, write_page
-    from icir_control.app.study.run import run_one
+    from icir_control.app.study.run import ARRIVED, run_one
 
     console = Console()
     study = Study.read(file)
@@ -55,8 +55,7 @@ def study_file(
             console.print(f'{name}: {value}', markup=False)
         return
     table = output or Path('results') / f'{file.stem}.parquet'
-    if table.suffix != '.parquet':
-        raise ConfigurationError(f'{table} is not valid; expected a name that ends in .parquet')
+    check_suffix(table, '.parquet')
     with writing(table):
         table.parent.mkdir(parents=True, exist_ok=True)
     with progress(console, file.stem, 'runs') as tell:
@@ -66,6 +65,8 @@ def study_file(
     with replacing(page) as part:
         write_page(study, rows, file, part)
     console.print(f'written: {table}, {page}', markup=False, soft_wrap=True)
+    if all(row['outcome'] != ARRIVED for row in rows):
+        raise ConfigurationError(f'no run arrived; the first: {rows[0]["outcome"]}')
 
 
 def tune_file(file: Path, output: Path | None, workers: int | None, scheduler: str) -> None:

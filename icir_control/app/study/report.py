@@ -37,8 +37,9 @@ def show(study: Study, rows: Rows, file: Path, console: Console) -> None:
         table.add_row(name.replace('[', r'\['), *cells)
     console.print(table)
     for words, command in worst(study, rows, file):
-        console.print(f'{words}:', markup=False, soft_wrap=True)
-        console.print(f'  {command}', markup=False, highlight=False, soft_wrap=True)
+        console.print(f'{words}:' if command else words, markup=False, soft_wrap=True)
+        if command:
+            console.print(f'  {command}', markup=False, highlight=False, soft_wrap=True)
 
 
 def show_gain(
@@ -91,8 +92,8 @@ def quantiles(study: Study, rows: Rows) -> dict[str, list[str]]:
 def worst(study: Study, rows: Rows, file: Path) -> list[tuple[str, str]]:
     """Return a description of each of the worst runs, and the command that repeats it.
 
-    The command makes a film and a report, too. The runs are the worst of each metric, and some
-    that did not arrive.
+    The command makes a film and a report, too; it is empty where the arm could not even be
+    built. The runs are the worst of each metric, and some that did not arrive.
     """
     arrived, why = _arrived(rows), dict[int, list[str]]()
     for name in study.units if arrived else ():
@@ -110,7 +111,8 @@ def worst(study: Study, rows: Rows, file: Path) -> list[tuple[str, str]]:
             f'icir_control study {shlex.quote(str(file))} --only {run} --record {recording}'
             f' && icir_control report {recording} && icir_control film {recording}'
         )
-        found.append((f'run {run} ({sample}): {", ".join(words)}', command))
+        ran = np.isfinite(by_run[run]['time'])
+        found.append((f'run {run} ({sample}): {", ".join(words)}', command if ran else ''))
     return found
 
 
