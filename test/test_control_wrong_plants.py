@@ -89,7 +89,7 @@ def test_a_motion_that_begins_at_once_is_not_stopped():
     late = {'delay_steps': 2, 'integrator': 'implicitfast'}
     plant = Plant(mass_scale=0.9, joint_damping=0.5, rotor_inertia=0.005, **late)
     ours, theirs = at_once(plant)
-    assert ours <= 0.5 * theirs
+    assert ours <= 0.7 * theirs
 
 
 @pytest.mark.long
