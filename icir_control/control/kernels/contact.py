@@ -156,7 +156,8 @@ def contact_share(
         # The kicks of an encoder are no push: one that lasts shows in the smooth residual.
         pushed = share if a_count == 0.0 else lasting
         starts = pushed > START_SHARE and memory.time_over < START_TIME
-        starts = starts and abs(unexplained) < abs(residual[i])  # what has ended, not what begins
+        if noise < SMALL_SHARE * torque:
+            starts = starts and abs(unexplained) < abs(residual[i])  # it has ended, not begun
         if memory.presses and is_pressed(memory, i):
             again = 0.0
         if is_new or not starts:

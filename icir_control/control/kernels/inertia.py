@@ -4,7 +4,7 @@ import numpy as np
 
 from icir_control.compiled import part
 from icir_control.control.kernels.contact import FREE
-from icir_control.control.kernels.plant import NOISE_TICKS, NOISE_TIME, is_rough
+from icir_control.control.kernels.plant import NOISE_TICKS, NOISE_TIME, QUIET, is_rough
 from icir_control.control.kernels.structs import Struct
 from icir_control.scratch import scratch_vector
 
@@ -25,6 +25,9 @@ LEAST_CHANGE = 1e-8
 
 INERTIA_TIME = 1.0
 """[s] In which 63 % of what was seen of an inertia is forgotten: an arm may take a load."""
+
+SMOOTH_SHARE = 0.2
+"""Of a second difference of the velocity, by which the next one of a smooth motion differs."""
 
 EARLY_SHARE = 0.01
 """Of what was seen before the noise is known, that counts afterwards where it does not agree: a
@@ -110,7 +113,7 @@ def lacking_inertia(memory: Struct, unexplained: float, v: np.ndarray, h: float,
     least = FAST_CHANGE * (change * change + before * before) + LEAST_CHANGE * h * h
     least += NOISY_CHANGE * max(memory.velocity_noise[i], 0.0)
     most = ASKED_CHANGE * asked * asked * h * h
-    is_known = not is_early or (memory.ticks >= NOISE_TICKS and not is_rough(memory, i))
+    is_known = not is_early or (memory.ticks >= NOISE_TICKS and _is_quiet(memory, second, i))
     is_known = is_known and memory.steady_ticks > 0 and memory.inertia_doubt == 0.0
     if is_known and least < second * second < most:
         a_change = second / h
@@ -136,6 +139,17 @@ def lacking_inertia(memory: Struct, unexplained: float, v: np.ndarray, h: float,
     deviation = np.sqrt(residual[i] + 4.0 * drift * drift / information[i])
     surely = max(shown - 0.5 * deviation, memory.uncertain_inertia[i])
     return max(min(shown + deviation, surely), 1e-9)
+
+
+@part
+def _is_quiet(memory: Struct, second: float, i: int) -> bool:
+    """Return whether joint i shows neither counts nor noise.
+
+    The mean of a few products of second differences is below 0 also by chance: then this one has
+    to be like the one before, as that of a smooth motion is.
+    """
+    is_smooth = abs(second - memory.second_difference[i]) < SMOOTH_SHARE * abs(second)
+    return not is_rough(memory, i) and (memory.velocity_noise[i] > -QUIET or is_smooth)
 
 
 @part
