@@ -26,8 +26,9 @@ LEAST_CHANGE = 1e-8
 INERTIA_TIME = 1.0
 """[s] In which 63 % of what was seen of an inertia is forgotten: an arm may take a load."""
 
-SMOOTH_SHARE = 0.2
-"""Of a second difference of the velocity, by which the next one of a smooth motion differs."""
+SMOOTH_SHARE = 1.0
+"""Of a second difference of the velocity, by which it differs at most from the one before where
+the motion is smooth. With 0.2, joints about which a load swings were too fast for it."""
 
 EARLY_SHARE = 0.01
 """Of what was seen before the noise is known, that counts afterwards where it does not agree: a
