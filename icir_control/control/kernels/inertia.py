@@ -86,7 +86,8 @@ def lacking_inertia(memory: Struct, unexplained: float, v: np.ndarray, h: float,
     the noise of the velocity, which is in d and a alike and would pass for none that is lacking;
     and as far as the law asked for it, since a push changes a and d_0 together. What they leave,
     over a, is the deviation of J: inertia that couples the joints, friction or delay do not
-    average out. Samples that J foretells are counted: see `carry_disturbance`.
+    average out. Samples that J foretells are counted (see `carry_disturbance`), but not of an arm
+    that sags as it starts: a load couples the joints, and shows one direction alone.
 
     Args:
         memory: Holds what was seen of J.
@@ -122,7 +123,8 @@ def lacking_inertia(memory: Struct, unexplained: float, v: np.ndarray, h: float,
         information[i] += size
         error = d_change + memory.extra_inertia[i] * a_change
         total = memory.extra_inertia[i] + memory.adopted_inertia[i]
-        if abs(error) < SURE_SHARE * total * abs(a_change):
+        is_sag = is_early and memory.time_still == np.inf
+        if not is_sag and abs(error) < SURE_SHARE * total * abs(a_change):
             share = max(abs(error) / (total * abs(a_change)), LEAST_SHARE)
             _count(memory, v, h, i, -np.log10(share))
         else:
