@@ -84,6 +84,17 @@ def test_a_motion_that_begins_at_once_shows_its_plant(name, share):
     assert ours <= share * theirs
 
 
+def test_noise_that_is_not_yet_known_is_no_inertia():
+    """Anchor: stopped at 1.5 times its limit, as one sample showed less inertia than none.
+
+    A load that sags, late, in noise; the textbook's is at 1.26.
+    """
+    plant = Plant(**LOAD, **NOISE, mass_scale=1.1, delay_steps=2, integrator='rk4')
+    loop = ClosedLoop(robot='gen3_7dof', start=SEVEN_HOME, plant=plant)
+    loop.go('hold', 0.5)
+    assert loop.controller.mode == 'hold', loop.controller.take_events()
+
+
 def test_a_motion_that_begins_at_once_is_not_stopped():
     """Anchor: left its path by 0.47 rad, stopped; the textbook's has 0.03."""
     late = {'delay_steps': 2, 'integrator': 'implicitfast'}
@@ -262,13 +273,16 @@ def assert_no_worse(mode: str, plant: Plant, most: float = 1.0) -> None:
     assert ours.speed_share <= max(TOO_FAST, theirs.speed_share)
 
 
+SEVEN_HOME = np.radians([0.0, 15.0, 180.0, -130.0, 0.0, 55.0, 90.0])
+
+
 @cache
-def eight() -> PPoly:
-    """The joints (6,) over 8 s while the tool goes round an eight of 8 by 4 cm twice."""
-    model = model_of()
+def eight(robot: str, start: tuple[float, ...]) -> PPoly:
+    """The joints (nv,) over 8 s while the tool goes round an eight of 8 by 4 cm twice."""
+    model, q = model_of(robot), np.array(start)
     data, tool = model.create_data(), model.frame_id('end_effector_link')
-    forward_kinematics(model, data, HOME)
-    first, q, rows = frame_placement(model, data, tool), HOME, []
+    forward_kinematics(model, data, q)
+    first, rows = frame_placement(model, data, tool), []
     times = np.arange(0.0, 8.01, 0.02)
     u = times / 8.0
     for angle in 4.0 * np.pi * (10.0 * u**3 - 15.0 * u**4 + 6.0 * u**5):
@@ -279,19 +293,21 @@ def eight() -> PPoly:
     return CubicSpline(times, rows, bc_type='clamped')
 
 
-def on_the_eight(plant: Plant) -> tuple[float, float]:
+def on_the_eight(
+    plant: Plant, robot: str = 'gen3_6dof', start: np.ndarray = HOME
+) -> tuple[float, float]:
     """Peak errors of the joints by the shipped law, and by the textbook's."""
-    path = eight()
-    loop = ClosedLoop(start=HOME, plant=plant)
+    path = eight(robot, tuple(start))
+    loop = ClosedLoop(robot=robot, start=start, plant=plant)
     loop.go('hold', 0.3)
     times, begin = path.x[1:], loop.time
     loop.controller.follow(Waypoints(loop.model.joint_names, times, path(times)))
     log = loop.run(8200)
     ours = np.abs(log['position'] - path(np.clip(log.time - begin, 0.0, 8.0))).max()
-    loop = ClosedLoop(start=HOME, plant=plant)
+    loop = ClosedLoop(robot=robot, start=start, plant=plant)
     world, law = loop.world, ComputedTorque(loop.model)
-    world.reset(HOME)
-    q, v, effort = np.zeros((3, 6))
+    world.reset(start)
+    q, v, effort = np.zeros((3, loop.model.nv))
     theirs = 0.0
     for time in np.clip(np.arange(-300, 8200) * 1e-3, 0.0, 8.0):
         world.read(q, v, effort)
@@ -321,6 +337,33 @@ def test_joints_that_reverse_are_no_worse_than_the_textbooks(deviations, share):
     """
     ours, theirs = on_the_eight(Plant(**deviations))
     assert ours <= share * theirs
+
+
+@pytest.mark.slow
+def test_friction_that_holds_joints_on_an_eight_does_not_grow():
+    """Anchor: 2.8; two heavy joints that hardly move learnt 3.2 N m, and were thrown by 15 mrad.
+
+    What the light joints lack came into their estimates, and turned with each small reversal.
+    """
+    plant = Plant(
+        mass_scale=0.9,
+        joint_friction=1.0,
+        rotor_inertia=0.05,
+        encoder_bits=17,
+        delay_steps=2,
+        substeps=5,
+    )
+    ours, theirs = on_the_eight(plant, 'gen3_7dof', SEVEN_HOME)
+    assert ours <= 0.7 * theirs
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    'plant', [*(Plant(**one) for one in DEVIATIONS.values()), *combinations(51)], ids=str
+)
+def test_seven_joints_on_an_eight_are_no_worse_than_the_textbooks(plant):
+    ours, theirs = on_the_eight(plant, 'gen3_7dof', SEVEN_HOME)
+    assert ours <= (NOISY if plant.position_noise else 1.0) * theirs
 
 
 @pytest.mark.long
@@ -530,6 +573,15 @@ def test_the_first_ticks_of_a_motion_show_the_rotors_of_another_arm(rotor, share
     run = 40000.0, goal, start, RobotFiles.of(model=str(PANDA), end_effector_frame='panda_hand')
     plant = Plant(rotor_inertia=rotor)
     assert seven_joints_error(plant, *run) <= share * seven_joints_textbook(plant, *run)
+
+
+def test_a_joint_that_sticks_is_not_taken_for_a_heavy_one():
+    """Anchor: 0.84; it creeps as one of 1 kg m^2 would, and its estimate was slow accordingly."""
+    start = np.array([0.15, -0.45, 0.42, 0.36, 0.21, -0.21, -0.18])
+    goal = start + [0.18, 0.01, 0.43, -0.58, -0.06, -0.39, -0.47]
+    plant = Plant(mass_scale=0.9, joint_friction=1.0, rotor_inertia=0.05, delay_steps=2)
+    ours = seven_joints_error(plant, 40000.0, goal, start)
+    assert ours <= 0.78 * seven_joints_textbook(plant, 40000.0, goal, start)
 
 
 @pytest.mark.parametrize(

@@ -33,6 +33,7 @@ from icir_control.control.kernels.gains import (
 )
 from icir_control.control.kernels.inertia import (
     LARGEST_SHARE,
+    POSSIBLE,
     adopt_inertia,
     doubt_inertia,
     forget_inertia,
@@ -141,6 +142,8 @@ def observe(memory: Struct, tick: Struct) -> None:
         if observes:
             unexplained = _believable(memory, _unexplained(memory, v, h, i), h, i)
             lacking = lacking_inertia(memory, unexplained, v, h, i)
+            if is_stuck(tick, i) and lacking > POSSIBLE * memory.uncertain_inertia[i] > 0.0:
+                lacking = memory.uncertain_inertia[i]  # it creeps like a heavy one
             independent = independence(memory, h, i)
             counts[i] = momentum_of_a_count(memory, tick, i)
             touched = contact_share(memory, tick, unexplained, independent, counts[i], i)

@@ -2,7 +2,7 @@
 
 from icir_control.compiled import part
 from icir_control.control.kernels.memory import NO_PATH
-from icir_control.control.kernels.plant import QUIET
+from icir_control.control.kernels.plant import QUIET, is_rough
 from icir_control.control.kernels.structs import Struct
 
 RESISTANCE_TIME = 0.6
@@ -40,6 +40,8 @@ def turn_friction(memory: Struct, tick: Struct, i: int) -> None:
     A joint that stops keeps the direction of its friction until it starts in the other one. The
     time since a turn is counted in lags of the estimate, which change on the way: a joint that
     sticks passes for a heavy one until it breaks away, and all that is learnt of it is friction.
+    In noise its velocity tells that it sticks, and the smooth residual how much holds it: what its
+    estimate has of other joints is no friction.
     """
     friction, direction, time = memory.friction, memory.friction_direction, memory.friction_time
     now = direction[i]
@@ -49,9 +51,13 @@ def turn_friction(memory: Struct, tick: Struct, i: int) -> None:
     turned = now - direction[i]
     direction[i] = now
     faded = max(1.0 - tick.period / RESISTANCE_TIME, 0.0) * memory.resistance[i]
-    memory.resistance[i] = max(abs(memory.residual[i]), faded)
+    rough = is_rough(memory, i)
+    acting = memory.smooth_residual[i] if rough else memory.residual[i]
+    memory.resistance[i] = max(abs(acting), faded)
     if turned == 0.0:
-        gain = 0.0 if _sticks(memory, i) else memory.stable_gain[i]
+        asked = abs(tick.velocity_reference[i])
+        is_held = rough and abs(memory.mean_velocity[i]) < STUCK_SHARE * asked
+        gain = 0.0 if is_held or _sticks(memory, i) else memory.stable_gain[i]
         slowest = min(memory.quiet_gain[i] + 1.0, (gain + 1.0) / TURN_LAGS)
         time[i] += tick.period * min(1.0 / TURN_TIME, slowest)
         return

@@ -30,6 +30,10 @@ SMOOTH_SHARE = 1.0
 """Of a second difference of the velocity, by which it differs at most from the one before where
 the motion is smooth. With 0.2, joints about which a load swings were too fast for it."""
 
+TOO_LIGHT = 0.5
+"""Of its own inertia, that a joint is lighter by than its model only where noise shows it: what a
+velocity that is wrong adds to d is all of that inertia."""
+
 EARLY_SHARE = 0.01
 """Of what was seen before the noise is known, that counts afterwards where it does not agree: a
 load that begins to sag couples the joints, and shows another inertia than later."""
@@ -140,6 +144,8 @@ def lacking_inertia(memory: Struct, unexplained: float, v: np.ndarray, h: float,
         # A joint that sticks moves as if it were heavy.
         memory.agreeing_samples[i] = memory.other_decades[i] = 0.0
     deviation = np.sqrt(residual[i] + 4.0 * drift * drift / information[i])
+    if is_early and shown < -TOO_LIGHT * memory.shown_inertia[i]:
+        deviation = np.inf
     surely = max(shown - 0.5 * deviation, memory.uncertain_inertia[i])
     return max(min(shown + deviation, surely), 1e-9)
 
