@@ -81,7 +81,9 @@ class RefusedError(IcirError):
 class PositionLimitError(RefusedError):
     """A goal, or a path, outside the position limits of a joint."""
 
-    def __init__(self, what: str, joint: str, value: float, lower: float, upper: float) -> None:
+    def __init__(
+        self, what: str, joint: str, value: float, lower: float, upper: float, unit: str
+    ) -> None:
         """State what leaves the limits, where it would be, and the limits [rad or m].
 
         Args:
@@ -90,9 +92,11 @@ class PositionLimitError(RefusedError):
             value: Its position there.
             lower: Its lower limit.
             upper: Its upper limit.
+            unit: Of the joint, rad or m.
         """
         super().__init__(
-            f'{what} has {joint} at {value:.4g}, outside its limits [{lower:.4g}, {upper:.4g}]',
+            f'{what} has {joint} at {value:.4g} {unit}, '
+            f'outside its limits [{lower:.4g}, {upper:.4g}]',
             reason='position_limit',
             joint=joint,
             value=value,

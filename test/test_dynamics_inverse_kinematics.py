@@ -122,7 +122,7 @@ def test_a_pose_past_a_limit_names_the_joint():
     data = model.create_data()
     icir.forward_kinematics(model, data, [1.2, 0.5])
     goal = icir.frame_placement(model, data, 'b')
-    with pytest.raises(PositionLimitError, match='hinge at 1.2, outside its limits') as caught:
+    with pytest.raises(PositionLimitError, match='hinge at 1.2 rad, outside its limits') as caught:
         icir.inverse_kinematics(model, data, 'b', goal, [0.0, 0.0])
     error = caught.value
     assert (error.joint, error.lower, error.upper) == ('hinge', -1.0, 1.0)

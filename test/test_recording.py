@@ -159,6 +159,16 @@ def limit_files() -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (600_000, 600_000))
 
 
+@pytest.mark.parametrize('command', [('record', 'run.csv'), ('sim', '--record', 'run.csv')])
+def test_a_recording_that_is_named_as_another_file_is_refused(command, tmp_path):
+    done = subprocess.run(
+        [*ICIR_CONTROL, *command], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    assert 'run.csv is not valid; expected a name that ends in .mcap' in done.stderr
+    assert not any(tmp_path.iterdir())
+
+
 @pytest.mark.slow
 def test_a_full_disk_ends_the_recording_and_not_the_simulation(ros_graph, tmp_path):
     path = tmp_path / 'run.mcap'

@@ -430,6 +430,9 @@ def test_a_study_of_which_no_run_arrives_fails_with_the_cause(tmp_path, capsys):
     said = capsys.readouterr().out
     assert '0 of 2 runs arrived' in said
     assert '--only' not in said  # an arm that cannot be built shows nothing the second time
+    with pytest.raises(ConfigurationError, match='run 1 did not arrive: .*joint_2'):
+        study_file(file, None, None, '', 1, None)
+    assert 'outcome: ' in capsys.readouterr().out
 
 
 def test_overshoot_is_beyond_the_range_of_the_reference():

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from icir_control.app.environment import require
+from icir_control.app.environment import check_suffix, require
 from icir_control.app.robot import DEFAULT_ROBOT, RobotFiles, robot_names
 from icir_control.errors import ConfigurationError, IcirError, UnknownNameError
 from icir_control.nodes.process import use_one_blas_thread
@@ -207,6 +207,8 @@ def record_command(
     """Record the topics of bridge and controller to an MCAP file, until Ctrl-C."""
     require('record', 'mcap_ros2')
     require('sim', 'rclpy')
+    if file is not None:
+        check_suffix(file, '.mcap')
     from icir_control.app.recording.recorder import record
 
     if not record(file, namespace, status_fd):

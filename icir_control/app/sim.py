@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from icir_control.app.environment import require
+from icir_control.app.environment import check_suffix, require
 from icir_control.app.robot import RobotFiles, ros_arguments
 from icir_control.nodes.process.children import (
     ChildEndedError,
@@ -62,11 +62,12 @@ def simulate(
 
     Raises:
         ChildEndedError: Bridge or controller ended by itself, or the recorder before that.
-        ConfigurationError: A library is missing.
+        ConfigurationError: A library is missing, or the name of the recording is of another file.
     """
     require('sim', 'rclpy')
     if record is not None:
         require('record', 'mcap_ros2')
+        check_suffix(record, '.mcap')
     parameters: dict[str, object] = {}
     viewer = chosen_viewer(viewer, robot)
     in_browser = viewer == 'browser'

@@ -356,5 +356,11 @@ class Arm:
             least, greatest = np.minimum(lower, start), np.maximum(upper, start)
         outside = (q < least - ROUNDING) | (q > greatest + ROUNDING)
         for i in np.flatnonzero(outside):
-            name = self.model.joint_names[i]
-            raise PositionLimitError(what, name, float(q[i]), float(lower[i]), float(upper[i]))
+            raise PositionLimitError(
+                what,
+                self.model.joint_names[i],
+                float(q[i]),
+                float(lower[i]),
+                float(upper[i]),
+                'm' if self.translates[i] else 'rad',
+            )

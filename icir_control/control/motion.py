@@ -324,6 +324,7 @@ def _plan_straight(
             end.position,
             float(model.lower_position_limit[i]),
             float(model.upper_position_limit[i]),
+            'm' if arm.translates[i] else 'rad',
         )
     is_stuck = end.kind == STUCK
     if first < threshold and (is_stuck or end.farthest > STRAIGHT):

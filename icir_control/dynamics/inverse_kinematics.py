@@ -13,7 +13,7 @@ from icir_control.dynamics.call import check_pair
 from icir_control.dynamics.configuration import difference
 from icir_control.dynamics.data import Data
 from icir_control.dynamics.frames import frame_index
-from icir_control.dynamics.joints import FAR
+from icir_control.dynamics.joints import FAR, JointKind
 from icir_control.dynamics.kernels import layout as at
 from icir_control.dynamics.kernels.frames import placement_terms
 from icir_control.dynamics.kernels.manifold import advance
@@ -39,6 +39,14 @@ TURN = 2.0 * np.pi
 
 LONGEST_STEP = 1.0
 """[rad or m] Of a joint."""
+
+_LENGTHS = {
+    JointKind.PRISMATIC: 1,
+    JointKind.CYLINDRICAL: 1,
+    JointKind.PLANAR: 2,
+    JointKind.FLOATING: 3,
+}
+"""How many of a joint's coordinates, the first ones, are lengths."""
 
 
 @kernel
@@ -304,12 +312,14 @@ class _Solver:
         excess = [np.maximum(lower - q, q - upper) for q in found]
         best = int(np.argmin([np.max(beyond) for beyond in excess]))
         i = int(np.argmax(excess[best]))
+        joint = next(one for one in model.joints if one.nq and i < one.index_q + one.nq)
         raise PositionLimitError(
             'the goal, in the posture that is nearest to the limits,',
-            next(one.name for one in model.joints if one.nq and i < one.index_q + one.nq),
+            joint.name,
             float(found[best][i]),
             float(lower[i]),
             float(upper[i]),
+            'm' if i - joint.index_q < _LENGTHS.get(joint.kind, 0) else 'rad',
         )
 
 

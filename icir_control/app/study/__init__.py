@@ -45,14 +45,19 @@ def study_file(
     study = Study.read(file)
     if record is not None and only is None:
         raise ConfigurationError(f'--record {record} is of one run: give its number by --only')
+    if record is not None:
+        check_suffix(record, '.mcap')
     if only is not None:
         if record is not None and record.exists():
             raise ConfigurationError(f'{record} exists; expected the name of a new recording')
         samples = study.samples()
         if only >= len(samples):
             raise ConfigurationError(f'there is no run {only}; expected 0 to {len(samples) - 1}')
-        for name, value in run_one(study, only, samples[only], record).items():
+        row = run_one(study, only, samples[only], record)
+        for name, value in row.items():
             console.print(f'{name}: {value}', markup=False)
+        if row['outcome'] != ARRIVED:
+            raise ConfigurationError(f'run {only} did not arrive: {row["outcome"]}')
         return
     table = output or Path('results') / f'{file.stem}.parquet'
     check_suffix(table, '.parquet')
