@@ -472,6 +472,8 @@ def test_a_recording_that_is_there_is_said_before_the_run(tmp_path, monkeypatch)
     record.touch()
     with pytest.raises(ConfigurationError, match='x.mcap exists; expected the name of a new'):
         study_file(file, None, None, '', 1, record)
+    with pytest.raises(ConfigurationError, match=r'x.csv is not valid; .* ends in .mcap'):
+        study_file(file, None, None, '', 1, tmp_path / 'x.csv')
 
 
 @pytest.mark.slow
