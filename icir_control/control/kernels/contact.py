@@ -10,7 +10,7 @@ import numpy as np
 
 from icir_control.compiled import part
 from icir_control.control.kernels.memory import JOINT_PATH, NO_PATH
-from icir_control.control.kernels.plant import NOISE_TIME
+from icir_control.control.kernels.plant import NOISE_TIME, is_rough
 from icir_control.control.kernels.structs import Struct
 from icir_control.spatial.kernels import clear, copy
 from icir_control.trajectory.kernels import polynomial_at
@@ -97,8 +97,37 @@ FREE, TOUCHED, WAITING = range(3)
 
 
 @part
+def kick_of_friction(memory: Struct, tick: Struct, i: int) -> float:
+    """Return the acceleration that joint i has beyond its reference where its friction may turn.
+
+    Friction that turns, or is turned by a wrong amount, kicks a light joint, and by the inertia
+    that couples them also the heavy joints. A load doubles that: it would pass for a contact.
+
+    Args:
+        memory: Of the controller.
+        tick: The state that was measured, and its reference.
+        i: Of the joint.
+
+    Returns:
+        That acceleration [rad/s^2 or m/s^2], less the longer ago the joint reversed; 0 where noise
+        hides it.
+    """
+    if memory.contact_friction[i] == 0.0 or is_rough(memory, i):
+        return 0.0
+    a = (tick.v[i] - memory.measured_v[i]) / tick.period
+    lately = memory.contact_friction[i] / memory.largest_friction
+    return abs(a - tick.acceleration_reference[i]) * lately
+
+
+@part
 def contact_share(
-    memory: Struct, tick: Struct, unexplained: float, independent: float, a_count: float, i: int
+    memory: Struct,
+    tick: Struct,
+    unexplained: float,
+    independent: float,
+    a_count: float,
+    kicks: np.ndarray,
+    i: int,
 ) -> float:
     """Take in joint i's unexplained torque; return the share of what counts as contact there.
 
@@ -113,6 +142,7 @@ def contact_share(
         unexplained: Torque [N m or N].
         independent: Of the joint's noise; see `independence`.
         a_count: See `momentum_of_a_count` [N m s or N s].
+        kicks: (n,) see `kick_of_friction` [rad/s^2 or m/s^2].
         i: Of the joint.
     """
     h, residual, mean = tick.period, memory.residual, memory.residual_mean
@@ -135,11 +165,13 @@ def contact_share(
     again = min(memory.time_free / AGAIN_TIME, 1.0)
     share = 0.0
     if memory.tracks or not is_free:
-        M, a, inertial = memory.measured_M, tick.acceleration_reference, 0.0
+        M, a, inertial, kicked = memory.measured_M, tick.acceleration_reference, 0.0, 0.0
         for j in range(a.shape[0]):
             inertial += M[i, j] * a[j]
+            kicked += abs(M[i, j]) * kicks[j]
+        kicked -= M[i, i] * kicks[i]  # its own friction is known to change
         # The smooth residual comes later than what it is of.
-        braked[i] = max(INERTIA_ERROR * abs(inertial), braked[i])
+        braked[i] = max(INERTIA_ERROR * abs(inertial) + kicked, braked[i])
         beside = friction[i] + braked[i]
         lasts = abs(smooth[i] - mean[i])
         if memory.contact == WAITING:

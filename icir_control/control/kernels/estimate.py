@@ -12,6 +12,7 @@ from icir_control.control.kernels.contact import (
     RESIDUAL_GAIN,
     contact_share,
     decide_contact,
+    kick_of_friction,
 )
 from icir_control.control.kernels.friction import (
     doubt_friction,
@@ -134,8 +135,10 @@ def observe(memory: Struct, tick: Struct) -> None:
     fastest, touch, swings, rests = 0.0, 0.0, False, memory.time_still > REST_TIME
     backs_off = False
     n, observes = v.shape[0], bool(memory.observing and gain > 0.0)
-    excess, counts = scratch_vector(n), scratch_vector(n)
+    excess, counts, kicks = scratch_vector(n), scratch_vector(n), scratch_vector(n)
     shares, change = scratch_vector(n), scratch_vector(n)
+    for i in range(n):
+        kicks[i] = kick_of_friction(memory, tick, i)
     for i in range(n):
         excess[i] = compensation[i] - memory.cancelled[i]
         turn_friction(memory, tick, i)
@@ -146,7 +149,8 @@ def observe(memory: Struct, tick: Struct) -> None:
                 lacking = memory.uncertain_inertia[i]  # it creeps like a heavy one
             independent = independence(memory, h, i)
             counts[i] = momentum_of_a_count(memory, tick, i)
-            touched = contact_share(memory, tick, unexplained, independent, counts[i], i)
+            a_count = counts[i]
+            touched = contact_share(memory, tick, unexplained, independent, a_count, kicks, i)
             touch = max(touch, touched)
             if memory.contact == FREE:
                 shares[i] = gain_share(memory, h, lacking, independent, i)
@@ -285,7 +289,8 @@ def _look_at_signs(memory: Struct) -> None:
     An estimate that is slow, for an inertia that the joint may have, is late where the disturbance
     turns, as damping does with the motion: what was cancelled would be twice as wrong as nothing.
     A joint that shakes turns more often than the mean of the fast one does, and where noise hides
-    it than the smooth one. What is wrong is an acceleration where those are corrected.
+    it than the smooth one. What is wrong is an acceleration where those are corrected. Friction
+    that turns changes the accelerations of all joints at once: what is left out of them stays.
     """
     W, n, couples = memory.inverse_inertia, memory.disturbance.shape[0], memory.couples
     for i in range(n):
@@ -296,10 +301,14 @@ def _look_at_signs(memory: Struct) -> None:
                 alpha += W[i, j] * memory.disturbance[j]
                 fast += W[i, j] * memory.residual[j]
                 mean += W[i, j] * residual_mean[j]
+        if memory.friction_turns and alpha != 0.0:
+            left = (1.0 - memory.cancelled_share[i]) * memory.disturbing_acceleration[i]
+            memory.cancelled_share[i] = 1.0 - min(max(left / alpha, 0.0), 1.0)
         memory.disturbing_acceleration[i] = alpha
         noise = NOISE * RESIDUAL_GAIN * memory.velocity_deviation[i]
         is_late = fast * alpha < 0.0 and mean * alpha < 0.0 and abs(fast) > noise + LEAST_LATE
         memory.is_wrong[i] = 1.0 if is_late else 0.0
+    memory.friction_turns = 0
 
 
 @part
@@ -394,6 +403,7 @@ def forget_doubtful(memory: Struct) -> None:
 def forget_motion(memory: Struct, tick: Struct) -> None:
     """Forget all that the motion of an arm has shown: noise, friction, inertia and contacts."""
     memory.observing = memory.ticks = memory.presses = memory.couples = memory.adopts = 0
+    memory.friction_turns = 0
     memory.shown_inertia[:] = 0.0
     memory.disturbance_mean[:] = memory.disturbance_side[:] = memory.side_time[:] = 0.0
     memory.resistance[:] = memory.friction_doubt[:] = 0.0

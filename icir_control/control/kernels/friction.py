@@ -66,6 +66,7 @@ def turn_friction(memory: Struct, tick: Struct, i: int) -> None:
     friction[i] = min(friction[i], memory.resistance[i])
     if has_friction(memory, i):
         memory.disturbance[i] -= turned * friction[i]
+        memory.friction_turns = 1
     elif now * (now - turned) < 0.0:
         friction[i] = 0.0  # what the estimate now changes by has it in it twice
     memory.friction_doubt[i] = 0.0
@@ -73,8 +74,12 @@ def turn_friction(memory: Struct, tick: Struct, i: int) -> None:
 
 @part
 def _sticks(memory: Struct, i: int) -> bool:
-    """Return whether joint i passes for heavier than any that moves, or has not yet moved."""
-    shows_none = memory.extra_inertia[i] == 0.0 and memory.velocity_noise[i] <= QUIET
+    """Return whether joint i passes for heavier than any that moves, or has not yet moved.
+
+    Where its inertia is in doubt, none is shown of a joint that moves.
+    """
+    is_known = memory.velocity_noise[i] <= QUIET and memory.inertia_doubt == 0.0
+    shows_none = memory.extra_inertia[i] == 0.0 and is_known
     return bool(shows_none or memory.extra_inertia[i] > STICKING * memory.shown_inertia[i])
 
 

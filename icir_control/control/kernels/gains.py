@@ -35,8 +35,11 @@ GROWTH_TIME = 0.1
 SWING = 0.03
 """Share of the effort limit by which an estimate passes its own mean when it oscillates."""
 
+SWING_EFFECT = 60.0
+"""[rad/s^2 or m/s^2] The same over inertia, where that is less: a light joint of a large motor."""
+
 MEAN_TIME = 0.3
-"""[s] Of that mean, and the longest between two swings."""
+"""[s] Of that mean, and the longest half of an oscillation."""
 
 TAKE_OVER_TIME = 0.02
 """[s] In which what is cancelled takes over from what was, where a law begins to cancel."""
@@ -220,7 +223,7 @@ def fade_excess(memory: Struct, shares: np.ndarray, h: float, excess: np.ndarray
 def back_off(memory: Struct, i: int, h: float, kick: float, mean_share: float) -> bool:
     """Halve the trust in the estimate of joint i when it swings to the other side of its mean.
 
-    One that stays at its mean for a while in between does not oscillate: friction turns with the
+    One that comes to its other side late does not oscillate: friction and damping turn with the
     motion. Nor is a count of an encoder a swing: it kicks the estimate by K M c / h, and a tick
     later kicks it back.
 
@@ -231,7 +234,7 @@ def back_off(memory: Struct, i: int, h: float, kick: float, mean_share: float) -
     r = memory.disturbance[i] + memory.friction_direction[i] * memory.friction[i]
     mean[i] += mean_share * (r - mean[i])
     trust[i] += h / TRUST_TIME * (1.0 - trust[i])
-    swing = SWING * memory.effort_limit[i] + kick
+    swing = min(SWING * memory.effort_limit[i], SWING_EFFECT * memory.shown_inertia[i]) + kick
     beyond = r - mean[i]
     swings = abs(beyond) > swing
     memory.side_time[i] += h
@@ -239,5 +242,6 @@ def back_off(memory: Struct, i: int, h: float, kick: float, mean_share: float) -
         now = 1.0 if beyond > 0.0 else -1.0
         if side[i] * now < 0.0 and memory.side_time[i] < MEAN_TIME:
             trust[i] *= 0.5
-        side[i], memory.side_time[i] = now, 0.0
+        if side[i] * now <= 0.0:
+            side[i], memory.side_time[i] = now, 0.0
     return swings

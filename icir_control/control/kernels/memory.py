@@ -152,6 +152,8 @@ MEMORY_LAYOUT = Layout(
         # The greatest torque that was unexplained lately, which fades.
         'resistance': (n,),
         'friction_direction': (n,),
+        # Whether one that is known has turned since signs were looked at.
+        'friction_turns': (),
         'friction_time': (n,),
         'compensation': (n,),
         # A faster estimate, of what it takes of the acceleration, for the state over a delay.
