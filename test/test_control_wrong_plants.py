@@ -2,6 +2,7 @@
 
 from functools import cache
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -425,6 +426,40 @@ def seven_joints_textbook(
             error = max(error, np.abs(world.position - path).max())
         world.step(law.torque(reference, q, v, 1e-3))
     return error
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ('deviations', 'seed', 'share'),
+    [
+        (
+            {'mass_scale': 0.9, 'joint_friction': 1.0, 'integrator': 'implicitfast'}
+            | DEVIATIONS['payload_at_5_cm'],
+            1,
+            0.7,
+        ),
+        (
+            {'mass_scale': 1.1, 'joint_damping': 0.5, 'joint_friction': 1.0, 'substeps': 5}
+            | {'rotor_inertia': 0.05, 'delay_steps': 2, **LOAD},
+            6,
+            0.9,
+        ),
+        ({'mass_scale': 0.9, 'delay_steps': 2, **LOAD}, 5, 0.3),
+    ],
+    ids=['friction that is in doubt', 'friction that turns', 'a light joint that swings'],
+)
+def test_fast_paths_with_a_load_are_no_worse_than_the_textbooks(
+    monkeypatch, deviations, seed, share
+):
+    """Anchors: 5.2 and 3.3, since a contact was felt in free air; 4.8."""
+    monkeypatch.syspath_prepend(Path(__file__).parents[1])
+    from benchmark import wrong_plants
+
+    rng, limit = np.random.default_rng(seed), model_of('gen3_7dof').velocity_limit
+    path, plant = wrong_plants.random_path(rng, limit), Plant(**deviations)
+    ours, said = wrong_plants.shipped('gen3_7dof', plant, path)
+    assert not said
+    assert ours <= share * wrong_plants.textbook('gen3_7dof', plant, path)
 
 
 def test_the_first_counts_of_an_encoder_are_no_friction():

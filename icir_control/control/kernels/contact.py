@@ -9,8 +9,8 @@ fast as a contact, but only where a joint starts or reverses.
 import numpy as np
 
 from icir_control.compiled import part
-from icir_control.control.kernels.memory import JOINT_PATH, NO_PATH
-from icir_control.control.kernels.plant import NOISE_TIME, is_rough
+from icir_control.control.kernels.memory import CALM, JOINT_PATH, NO_PATH
+from icir_control.control.kernels.plant import LEAST_NUMBER, NOISE_TIME, is_rough
 from icir_control.control.kernels.structs import Struct
 from icir_control.spatial.kernels import clear, copy
 from icir_control.trajectory.kernels import polynomial_at
@@ -110,9 +110,10 @@ def kick_of_friction(memory: Struct, tick: Struct, i: int) -> float:
 
     Returns:
         That acceleration [rad/s^2 or m/s^2], less the longer ago the joint reversed; 0 where noise
-        hides it.
+        hides it, or the arm follows no path.
     """
-    if memory.contact_friction[i] == 0.0 or is_rough(memory, i):
+    turns = memory.path != NO_PATH and memory.alarm == CALM and memory.contact_friction[i] > 0.0
+    if not turns or is_rough(memory, i):
         return 0.0
     a = (tick.v[i] - memory.measured_v[i]) / tick.period
     lately = memory.contact_friction[i] / memory.largest_friction
@@ -172,6 +173,8 @@ def contact_share(
         kicked -= M[i, i] * kicks[i]  # its own friction is known to change
         # The smooth residual comes later than what it is of.
         braked[i] = max(INERTIA_ERROR * abs(inertial) + kicked, braked[i])
+        if braked[i] < LEAST_NUMBER:
+            braked[i] = 0.0
         beside = friction[i] + braked[i]
         lasts = abs(smooth[i] - mean[i])
         if memory.contact == WAITING:
