@@ -160,6 +160,8 @@ def contact_share(
     else:
         friction[i] -= MEAN_RATE * h * friction[i]
     braked[i] -= min(SMOOTH_GAIN * h, 1.0) * braked[i]
+    if braked[i] < LEAST_NUMBER:
+        braked[i] = 0.0
     error, torque = memory.residual_error, memory.contact_torque
     more = abs(residual[i] - mean[i])
     is_new = memory.ticks * h < NOISE_TIME
@@ -173,8 +175,6 @@ def contact_share(
         kicked -= M[i, i] * kicks[i]  # its own friction is known to change
         # The smooth residual comes later than what it is of.
         braked[i] = max(INERTIA_ERROR * abs(inertial) + kicked, braked[i])
-        if braked[i] < LEAST_NUMBER:
-            braked[i] = 0.0
         beside = friction[i] + braked[i]
         lasts = abs(smooth[i] - mean[i])
         if memory.contact == WAITING:
