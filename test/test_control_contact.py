@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import mujoco
 import numpy as np
 import pytest
-from closed_loop import HOME, ClosedLoop, changed, model_of, parameters_of, urdf_of
+from closed_loop import HOME, UPRIGHT, ClosedLoop, changed, model_of, parameters_of, urdf_of
 
 from icir_control.app.promises.plants import DEVIATIONS
 from icir_control.control import Controller, ControllerConfig, Waypoints
@@ -499,3 +499,13 @@ def test_an_arm_that_presses_with_all_its_torque_is_let_go():
     assert run.force[run.time < stop[0]].max() > 50.0
     assert run.force[run.time > stop[0] + 0.5].max() < 1.0
     assert run.speed[run.time > stop[0] + 0.5].max() < 0.01
+
+
+def test_contacts_are_felt_where_no_friction_is_expected_any_more():
+    """Anchor: not a number, where a joint that had reversed was compared with a friction of 0."""
+    loop = ClosedLoop(start=UPRIGHT, plant=Plant(joint_friction=1.0))
+    loop.go('hold', 0.2)
+    loop.go('home', 0.3)
+    loop.controller.update({'contact.friction': 0.0})
+    loop.run(1)
+    assert np.isfinite(loop.controller._engine.memory.contact_inertia).all()

@@ -112,12 +112,12 @@ def kick_of_friction(memory: Struct, tick: Struct, i: int) -> float:
         That acceleration [rad/s^2 or m/s^2], less the longer ago the joint reversed; 0 where noise
         hides it, or the arm follows no path.
     """
-    turns = memory.path != NO_PATH and memory.alarm == CALM and memory.contact_friction[i] > 0.0
+    friction, largest = memory.contact_friction[i], memory.largest_friction
+    turns = memory.path != NO_PATH and memory.alarm == CALM and friction > 0.0 and largest > 0.0
     if not turns or is_rough(memory, i):
         return 0.0
     a = (tick.v[i] - memory.measured_v[i]) / tick.period
-    lately = memory.contact_friction[i] / memory.largest_friction
-    return abs(a - tick.acceleration_reference[i]) * lately
+    return abs(a - tick.acceleration_reference[i]) * min(friction / largest, 1.0)
 
 
 @part
