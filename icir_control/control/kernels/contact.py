@@ -9,9 +9,10 @@ fast as a contact, but only where a joint starts or reverses.
 import numpy as np
 
 from icir_control.compiled import part
-from icir_control.control.kernels.memory import CALM, JOINT_PATH, NO_PATH
+from icir_control.control.kernels.memory import JOINT_PATH, NO_PATH
 from icir_control.control.kernels.plant import LEAST_NUMBER, NOISE_TIME, is_rough
 from icir_control.control.kernels.structs import Struct
+from icir_control.scratch import scratch_vector
 from icir_control.spatial.kernels import clear, copy
 from icir_control.trajectory.kernels import polynomial_at
 
@@ -97,11 +98,38 @@ FREE, TOUCHED, WAITING = range(3)
 
 
 @part
-def kick_of_friction(memory: Struct, tick: Struct, i: int) -> float:
-    """Return the acceleration that joint i has beyond its reference where its friction may turn.
+def accelerating_torque(memory: Struct, tick: Struct, torque: np.ndarray) -> None:
+    """Write the torque that a wrong model may take for a contact as the arm accelerates.
 
-    Friction that turns, or is turned by a wrong amount, kicks a light joint, and by the inertia
-    that couples them also the heavy joints. A load doubles that: it would pass for a contact.
+    It is a share of what accelerates the reference, and what friction that turns does to others:
+    it kicks a light joint, and by the inertia that couples them also the heavy ones. A load
+    doubles that.
+
+    Args:
+        memory: Of the controller.
+        tick: The state that was measured, and its reference.
+        torque: (n,) is written [N m or N].
+    """
+    M, a, n = memory.measured_M, tick.acceleration_reference, torque.shape[0]
+    kicks, is_still = scratch_vector(n), True
+    for i in range(n):
+        torque[i] = 0.0
+        kicks[i] = _kick_of_friction(memory, tick, i)
+        is_still = is_still and a[i] == 0.0 and kicks[i] == 0.0
+    if is_still:
+        return
+    for i in range(n):
+        inertial = 0.0
+        for j in range(n):
+            inertial += M[i, j] * a[j]
+            torque[i] += abs(M[i, j]) * kicks[j]
+        torque[i] -= M[i, i] * kicks[i]  # its own friction is known to change
+        torque[i] += INERTIA_ERROR * abs(inertial)
+
+
+@part
+def _kick_of_friction(memory: Struct, tick: Struct, i: int) -> float:
+    """Return the acceleration that joint i has beyond its reference where its friction may turn.
 
     Args:
         memory: Of the controller.
@@ -113,8 +141,7 @@ def kick_of_friction(memory: Struct, tick: Struct, i: int) -> float:
         hides it, or the arm follows no path.
     """
     friction, largest = memory.contact_friction[i], memory.largest_friction
-    turns = memory.path != NO_PATH and memory.alarm == CALM and friction > 0.0 and largest > 0.0
-    if not turns or is_rough(memory, i):
+    if memory.path == NO_PATH or friction == 0.0 or largest == 0.0 or is_rough(memory, i):
         return 0.0
     a = (tick.v[i] - memory.measured_v[i]) / tick.period
     return abs(a - tick.acceleration_reference[i]) * min(friction / largest, 1.0)
@@ -127,7 +154,7 @@ def contact_share(
     unexplained: float,
     independent: float,
     a_count: float,
-    kicks: np.ndarray,
+    accelerating: float,
     i: int,
 ) -> float:
     """Take in joint i's unexplained torque; return the share of what counts as contact there.
@@ -143,7 +170,7 @@ def contact_share(
         unexplained: Torque [N m or N].
         independent: Of the joint's noise; see `independence`.
         a_count: See `momentum_of_a_count` [N m s or N s].
-        kicks: (n,) see `kick_of_friction` [rad/s^2 or m/s^2].
+        accelerating: See `accelerating_torque` [N m or N].
         i: Of the joint.
     """
     h, residual, mean = tick.period, memory.residual, memory.residual_mean
@@ -168,13 +195,8 @@ def contact_share(
     again = min(memory.time_free / AGAIN_TIME, 1.0)
     share = 0.0
     if memory.tracks or not is_free:
-        M, a, inertial, kicked = memory.measured_M, tick.acceleration_reference, 0.0, 0.0
-        for j in range(a.shape[0]):
-            inertial += M[i, j] * a[j]
-            kicked += abs(M[i, j]) * kicks[j]
-        kicked -= M[i, i] * kicks[i]  # its own friction is known to change
         # The smooth residual comes later than what it is of.
-        braked[i] = max(INERTIA_ERROR * abs(inertial) + kicked, braked[i])
+        braked[i] = max(accelerating, braked[i])
         beside = friction[i] + braked[i]
         lasts = abs(smooth[i] - mean[i])
         if memory.contact == WAITING:
@@ -182,7 +204,7 @@ def contact_share(
             lasts = min(lasts, abs(smooth[i]))
         if not is_free:
             return lasts / (torque + friction[i])  # noise must not end a contact
-        noise = NOISE * M[i, i] * memory.velocity_deviation[i] + a_count
+        noise = NOISE * memory.measured_M[i, i] * memory.velocity_deviation[i] + a_count
         noise *= RESIDUAL_GAIN
         left = max(SMOOTH_NOISE * np.sqrt(independent), SMOOTH_GAIN * h)
         lasting = lasts / (torque + beside + left * noise + SHAKING * smooth_spread[i])

@@ -10,9 +10,9 @@ from icir_control.control.kernels.contact import (
     FREE,
     NOISE,
     RESIDUAL_GAIN,
+    accelerating_torque,
     contact_share,
     decide_contact,
-    kick_of_friction,
 )
 from icir_control.control.kernels.friction import (
     doubt_friction,
@@ -135,10 +135,10 @@ def observe(memory: Struct, tick: Struct) -> None:
     fastest, touch, swings, rests = 0.0, 0.0, False, memory.time_still > REST_TIME
     backs_off = False
     n, observes = v.shape[0], bool(memory.observing and gain > 0.0)
-    excess, counts, kicks = scratch_vector(n), scratch_vector(n), scratch_vector(n)
+    excess, counts, accelerating = scratch_vector(n), scratch_vector(n), scratch_vector(n)
     shares, change = scratch_vector(n), scratch_vector(n)
-    for i in range(n):
-        kicks[i] = kick_of_friction(memory, tick, i)
+    if observes:
+        accelerating_torque(memory, tick, accelerating)
     for i in range(n):
         excess[i] = compensation[i] - memory.cancelled[i]
         turn_friction(memory, tick, i)
@@ -149,8 +149,9 @@ def observe(memory: Struct, tick: Struct) -> None:
                 lacking = memory.uncertain_inertia[i]  # it creeps like a heavy one
             independent = independence(memory, h, i)
             counts[i] = momentum_of_a_count(memory, tick, i)
-            a_count = counts[i]
-            touched = contact_share(memory, tick, unexplained, independent, a_count, kicks, i)
+            touched = contact_share(
+                memory, tick, unexplained, independent, counts[i], accelerating[i], i
+            )
             touch = max(touch, touched)
             if memory.contact == FREE:
                 shares[i] = gain_share(memory, h, lacking, independent, i)
