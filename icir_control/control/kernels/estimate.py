@@ -18,6 +18,7 @@ from icir_control.control.kernels.friction import (
     doubt_friction,
     has_friction,
     has_turned,
+    is_held,
     is_stuck,
     learn_friction,
     turn_friction,
@@ -94,10 +95,10 @@ def observe(memory: Struct, tick: Struct) -> None:
     polynomial rho s^3 + (K + 2 w) s^2 + (2 w K + w^2) s + w^2 K. By Routh's criterion it is stable
     for every K while rho < 9, and for K < 2 w / (rho - 5) at the least. The gain of each joint is
     therefore at most some 2 w / (rho - 1), more where it is damped (`_stable_gain`). Lacking is
-    what is declared, or what the motion leaves possible of it (`lacking_inertia`). Where the
-    velocity is noisy, d is so by sigma_v / h, and r by at most sigma_v sqrt(K / h): `_quiet_gain`.
-    Where an estimate oscillates all the same, its gain is halved at every swing, and comes back
-    slowly.
+    what is declared, or what the motion leaves possible of it (`lacking_inertia`); nothing of a
+    joint that friction holds, since that damps it (`is_held`). Where the velocity is noisy, d is
+    so by sigma_v / h, and r by at most sigma_v sqrt(K / h): `_quiet_gain`. Where an estimate
+    oscillates all the same, its gain is halved at every swing, and comes back slowly.
 
     A law that tracks cancels r, in noise through a second, shorter lag. Fed back at once, r adds K
     to the gain kd by which the feedback answers the noise; through a lag it adds little within
@@ -145,7 +146,9 @@ def observe(memory: Struct, tick: Struct) -> None:
         if observes:
             unexplained = _believable(memory, _unexplained(memory, v, h, i), h, i)
             lacking = lacking_inertia(memory, unexplained, v, h, i)
-            if is_stuck(tick, i) and lacking > POSSIBLE * memory.uncertain_inertia[i] > 0.0:
+            if is_held(memory, tick, unexplained, i):
+                lacking = 0.0
+            elif is_stuck(tick, i) and lacking > POSSIBLE * memory.uncertain_inertia[i] > 0.0:
                 lacking = memory.uncertain_inertia[i]  # it creeps like a heavy one
             independent = independence(memory, h, i)
             counts[i] = momentum_of_a_count(memory, tick, i)

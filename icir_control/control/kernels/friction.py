@@ -11,6 +11,10 @@ RESISTANCE_TIME = 0.6
 STUCK_SHARE = 0.5
 """Of the speed that a joint is asked for, below which it is held."""
 
+HELD = 2.0
+"""Times what an inertia as declared takes of the accelerations of all joints, from which on what
+is unexplained of a joint that sticks is friction."""
+
 STICKING = 300.0
 """Times its own inertia that a joint which sticks passes for, and none that moves."""
 
@@ -88,6 +92,29 @@ def is_stuck(tick: Struct, i: int) -> bool:
     """Return whether joint i does not follow its reference, as one that friction holds."""
     asked = abs(tick.velocity_reference[i])
     return bool(asked > TURN_SPEED and abs(tick.v[i]) < STUCK_SHARE * asked)
+
+
+@part
+def is_held(memory: Struct, tick: Struct, unexplained: float, i: int) -> bool:
+    """Return whether friction holds joint i: no inertia that may lack explains why it sticks.
+
+    While it holds it damps, far beyond what a heavy joint needs to be stable with any gain of its
+    observer: f / v at the speed v at which it creeps. Noise, or counts of an encoder, hide that;
+    and where no inertia is declared, nothing bounds it.
+
+    Args:
+        memory: Of the controller.
+        tick: The state that was measured, and its reference.
+        unexplained: Torque of the last period [N m or N].
+        i: Of the joint.
+    """
+    if memory.uncertain_inertia[i] == 0.0 or is_rough(memory, i) or not is_stuck(tick, i):
+        return False
+    total = 0.0
+    for j in range(tick.v.shape[0]):
+        total += abs(tick.v[j] - memory.measured_v[j])
+    most = HELD * memory.uncertain_inertia[i] * total / tick.period
+    return bool(abs(unexplained - memory.disturbance[i]) > most)
 
 
 @part

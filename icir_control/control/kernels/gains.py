@@ -120,6 +120,8 @@ def _stable_gain(memory: Struct, h: float, lacking: float, i: int) -> float:
         lacking: (rho - 1) m [kg m^2 or kg].
         i: Of the joint.
     """
+    if lacking == 0.0:
+        return np.inf
     m, w = memory.shown_inertia[i], memory.joint_rate[i]
     damping = CERTAIN_DAMPING * memory.joint_damping[i]
     if damping > 0.0:
