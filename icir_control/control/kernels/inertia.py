@@ -73,6 +73,9 @@ DOUBT_TIME = 1.0
 LOST_SHARE = 0.5
 """Of it that must be gone before it is no part of the model any more."""
 
+LOST_SAMPLES = 3.0
+"""First samples after a row that agreed, which show so much of it gone: it was none of a rotor."""
+
 POSSIBLE = 5.0
 """Times what is declared that an inertia is at most that is fed forward."""
 
@@ -131,8 +134,12 @@ def lacking_inertia(memory: Struct, unexplained: float, v: np.ndarray, h: float,
         if not is_sag and abs(error) < SURE_SHARE * total * abs(a_change):
             share = max(abs(error) / (total * abs(a_change)), LEAST_SHARE)
             _count(memory, v, h, i, -np.log10(share))
+            memory.samples_without[i] = 0.0
         else:
             memory.agreeing_samples[i] = memory.other_decades[i] = 0.0
+            least = (memory.extra_inertia[i] + LOST_SHARE * memory.adopted_inertia[i]) * size
+            is_without = error * a_change > least and memory.samples_without[i] >= 0.0
+            memory.samples_without[i] = memory.samples_without[i] + 1.0 if is_without else -1.0
         memory.extra_inertia[i] -= error * a_change / information[i]
         left = d_change + memory.extra_inertia[i] * a_change
         residual[i] += (left * left - residual[i] * size) / information[i]
@@ -188,7 +195,10 @@ def adopt_inertia(memory: Struct, a: float, h: float, i: int) -> None:
 
     That is a rotor's, on the diagonal of M: feed-forward, feedback and observer have it then. So
     that the torque does not jump, the estimate r takes what J adds to it, and gives it back with
-    its own lag. What is gone of J, as it would be of a load, goes as soon.
+    its own lag. What is gone of J, as it would be of a load, goes as soon; and at once where most
+    of J is still to come, and what ends the row of samples that agreed shows none of it. A load
+    has passed for a rotor where one joint moved alone; where two then turned against each other,
+    their feedback was twice as stiff, which late torque does not bear.
 
     Args:
         memory: Holds what was seen of J.
@@ -198,10 +208,11 @@ def adopt_inertia(memory: Struct, a: float, h: float, i: int) -> None:
     """
     adopted, extra = memory.adopted_inertia, memory.extra_inertia[i]
     is_rotor = has_agreed(memory, i) and memory.other_decades[i] >= OTHER_DECADES
+    was_none = extra > adopted[i] > 0.0 and memory.samples_without[i] >= LOST_SAMPLES
     is_gone = adopted[i] > 0.0 and extra < -LOST_SHARE * adopted[i]
-    if not (is_rotor or is_gone):
+    if not (is_rotor or is_gone or was_none):
         return
-    step = max(min(h / ADOPTION_TIME, 1.0) * extra, -adopted[i])
+    step = -adopted[i] if was_none else max(min(h / ADOPTION_TIME, 1.0) * extra, -adopted[i])
     most = ADOPTION_SHARE * memory.effort_limit[i] / (abs(memory.acceleration[i]) + 1e-12)
     step = min(step, most)
     if abs(extra) > SURE_SHARE * adopted[i]:
@@ -223,7 +234,7 @@ def forget_inertia(memory: Struct) -> None:
     """Leave the inertia of the model alone, until motion has shown another one again."""
     memory.extra_inertia[:] = memory.inertia_information[:] = memory.inertia_residual[:] = 0.0
     memory.agreeing_samples[:] = memory.other_decades[:] = memory.adopted_inertia[:] = 0.0
-    memory.inertia_doubt = 0.0
+    memory.samples_without[:] = memory.inertia_doubt = 0.0
 
 
 @part

@@ -122,8 +122,10 @@ MEMORY_LAYOUT = Layout(
         'agreeing_samples': (n,),
         'inertia_direction': (n, n),
         'other_decades': (n,),
-        # Of it, what is a part of the model by now, and whether that has just changed.
+        # Of it, what is a part of the model by now, samples that show none of that since a row of
+        # them agreed (-1 where others do), and whether it has just changed.
         'adopted_inertia': (n,),
+        'samples_without': (n,),
         'adopts': (),
         'inertia_residual': (n,),
         'inertia_doubt': (),
