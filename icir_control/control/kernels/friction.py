@@ -1,5 +1,7 @@
 """The friction of the joints that no URDF has: learnt after a turn, and turned at the next one."""
 
+import numpy as np
+
 from icir_control.compiled import part
 from icir_control.control.kernels.memory import NO_PATH
 from icir_control.control.kernels.plant import QUIET, is_rough
@@ -26,6 +28,15 @@ TURN_TIME = 0.1
 
 TURN_LAGS = 3.0
 """Lags 1 / K of the estimate for which it then does; and seconds that it does at most."""
+
+LEAP_TIME = 0.1
+"""[s] Of a joint that moves after a turn, in which the fast residual shows its friction."""
+
+LEAP_SPEED = 0.03
+"""[rad/s or m/s] From which on it moves: one that creeps has not broken away."""
+
+LEAPT = 1.2
+"""Times that leap, that friction takes at most: while the joint stuck, it had begun already."""
 
 LEAST_FRICTION = 0.01
 """Share of the effort limit below which it may as well be something else."""
@@ -59,12 +70,18 @@ def turn_friction(memory: Struct, tick: Struct, i: int) -> None:
     acting = memory.smooth_residual[i] if rough else memory.residual[i]
     memory.resistance[i] = max(abs(acting), faded)
     if turned == 0.0:
+        _watch_leap(memory, tick, i)
         asked = abs(tick.velocity_reference[i])
         is_held = rough and abs(memory.mean_velocity[i]) < STUCK_SHARE * asked
         gain = 0.0 if is_held or _sticks(memory, i) else memory.stable_gain[i]
         slowest = min(memory.quiet_gain[i] + 1.0, (gain + 1.0) / TURN_LAGS)
         time[i] += tick.period * min(1.0 / TURN_TIME, slowest)
         return
+    known, would_turn = friction[i], has_friction(memory, i)
+    _limit_to_leap(memory, turned, i)
+    if would_turn:
+        # An estimate that does not turn after all does not swing by that.
+        memory.disturbance_mean[i] += (now - turned) * (friction[i] - known)
     time[i] = 0.0
     # Damping that was seen at speed is no friction, and is gone where the joint turns.
     friction[i] = min(friction[i], memory.resistance[i])
@@ -74,6 +91,34 @@ def turn_friction(memory: Struct, tick: Struct, i: int) -> None:
     elif now * (now - turned) < 0.0:
         friction[i] = 0.0  # what the estimate now changes by has it in it twice
     memory.friction_doubt[i] = 0.0
+
+
+@part
+def _watch_leap(memory: Struct, tick: Struct, i: int) -> None:
+    """Note what joint i's unexplained torque leaps by as it turns, which its friction does.
+
+    What a load or damping takes changes with the motion, and would pass for friction in an
+    estimate that is slow. A joint that sticks has not turned yet.
+    """
+    direction = memory.friction_direction[i]
+    if abs(direction) < 1.0 or memory.leap_time[i] >= LEAP_TIME:
+        return
+    leap = direction * (memory.residual_at_turn[i] - memory.residual[i])
+    memory.leap[i] = np.inf if is_rough(memory, i) else max(memory.leap[i], leap)
+    if tick.v[i] * direction > LEAP_SPEED and not is_stuck(tick, i):
+        memory.leap_time[i] += tick.period
+
+
+@part
+def _limit_to_leap(memory: Struct, turned: float, i: int) -> None:
+    """Limit joint i's friction to what leapt when it turned last, and begin anew as it turns."""
+    if memory.friction_time[i] > 0.0:
+        if memory.leap_time[i] >= LEAP_TIME:
+            most = LEAPT * memory.leap[i] / max(abs(memory.turned_by[i]), 1.0)
+            memory.friction[i] = min(memory.friction[i], most)
+        memory.residual_at_turn[i] = memory.residual[i]
+        memory.leap[i] = memory.leap_time[i] = memory.turned_by[i] = 0.0
+    memory.turned_by[i] += turned
 
 
 @part

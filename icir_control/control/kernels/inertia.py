@@ -228,6 +228,7 @@ def adopt_inertia(memory: Struct, a: float, h: float, i: int) -> None:
     memory.unexplained[i] += step * a
     memory.residual[i] += step * a
     memory.residual_mean[i] += step * a
+    memory.residual_at_turn[i] += step * a
 
 
 def forget_inertia(memory: Struct) -> None:

@@ -157,6 +157,12 @@ MEMORY_LAYOUT = Layout(
         # Whether one that is known has turned since signs were looked at.
         'friction_turns': (),
         'friction_time': (n,),
+        # What was unexplained as it turned, what that has leapt by since, for how long the joint
+        # has moved since then, and by how much the direction changed (2: it turned).
+        'residual_at_turn': (n,),
+        'leap': (n,),
+        'leap_time': (n,),
+        'turned_by': (n,),
         'compensation': (n,),
         # A faster estimate, of what it takes of the acceleration, for the state over a delay.
         'fast_acceleration': (n,),
