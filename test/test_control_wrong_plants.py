@@ -476,7 +476,7 @@ def seven_joints_textbook(
         'a light joint that swings',
         'a load that is no rotor',
         'a load that is no friction',
-        'a load that is none at once',
+        'a load that is no friction, on another path',
     ],
 )
 def test_fast_paths_with_a_load_are_no_worse_than_the_textbooks(

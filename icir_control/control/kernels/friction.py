@@ -35,8 +35,8 @@ LEAP_TIME = 0.1
 LEAP_SPEED = 0.03
 """[rad/s or m/s] From which on it moves: one that creeps has not broken away."""
 
-LEAPT = 1.2
-"""Times that leap, that friction takes at most: while the joint stuck, it had begun already."""
+LEAP_SHARE = 1.2
+"""Of that leap, that friction takes at most: while the joint stuck, it had begun already."""
 
 LEAST_FRICTION = 0.01
 """Share of the effort limit below which it may as well be something else."""
@@ -114,7 +114,7 @@ def _limit_to_leap(memory: Struct, turned: float, i: int) -> None:
     """Limit joint i's friction to what leapt when it turned last, and begin anew as it turns."""
     if memory.friction_time[i] > 0.0:
         if memory.leap_time[i] >= LEAP_TIME:
-            most = LEAPT * memory.leap[i] / max(abs(memory.turned_by[i]), 1.0)
+            most = LEAP_SHARE * memory.leap[i] / max(abs(memory.turned_by[i]), 1.0)
             memory.friction[i] = min(memory.friction[i], most)
         memory.residual_at_turn[i] = memory.residual[i]
         memory.leap[i] = memory.leap_time[i] = memory.turned_by[i] = 0.0
