@@ -215,7 +215,7 @@ class Engine:
         self._segments.clear()
         self.workspace.run(SENSE)
         # The bridge bears the arm until the first command arrives at the motors.
-        memory.delayed_torque[:] = self.workspace.data.nle
+        memory.sent_torque[:] = self.workspace.data.nle
 
     def observe_and_predict(self) -> None:
         """Observe the last period, and predict over the delay; else the tick does it itself."""

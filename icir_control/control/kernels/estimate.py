@@ -34,6 +34,7 @@ from icir_control.control.kernels.gains import (
     share_of_each,
 )
 from icir_control.control.kernels.inertia import (
+    EARLY_SHARE,
     LARGEST_SHARE,
     POSSIBLE,
     adopt_inertia,
@@ -42,6 +43,7 @@ from icir_control.control.kernels.inertia import (
     has_agreed,
     lacking_inertia,
 )
+from icir_control.control.kernels.lateness import learn_lateness
 from icir_control.control.kernels.linear import invert
 from icir_control.control.kernels.memory import CALM
 from icir_control.control.kernels.plant import (
@@ -140,11 +142,20 @@ def observe(memory: Struct, tick: Struct) -> None:
     shares, change = scratch_vector(n), scratch_vector(n)
     if observes:
         accelerating_torque(memory, tick, accelerating)
+        for i in range(n):
+            explained = _explained(memory, v, h, i)
+            change[i] = explained - memory.explained[i]
+            memory.explained[i] = explained
+        if memory.delay == 0 and memory.steady_ticks > 0:
+            late = learn_lateness(memory, change)
+            if late != memory.lateness:
+                _count_lateness(memory, late)
     for i in range(n):
         excess[i] = compensation[i] - memory.cancelled[i]
         turn_friction(memory, tick, i)
         if observes:
-            unexplained = _believable(memory, _unexplained(memory, v, h, i), h, i)
+            unexplained = memory.explained[i] - memory.torque_applied[i]
+            unexplained = _believable(memory, unexplained, h, i)
             lacking = lacking_inertia(memory, unexplained, v, h, i)
             if is_held(memory, tick, unexplained, i):
                 lacking = 0.0
@@ -367,14 +378,24 @@ def _cancel(memory: Struct, h: float) -> None:
 
 
 @part
-def _unexplained(memory: Struct, v: np.ndarray, h: float, i: int) -> float:
-    """Return the torque on joint i in the last period that the model does not explain, d_i."""
+def _explained(memory: Struct, v: np.ndarray, h: float, i: int) -> float:
+    """Return the torque on joint i in the last period by which the model explains its motion."""
     M, v_before = memory.measured_M, memory.measured_v
     momentum = 0.0
     for j in range(v.shape[0]):
         momentum += M[i, j] * (v[j] - v_before[j])
-    bias = memory.measured_nle[i] + memory.bias_change[i]
-    return momentum / h + bias - memory.torque_applied[i]
+    return float(momentum / h + memory.measured_nle[i] + memory.bias_change[i])
+
+
+@part
+def _count_lateness(memory: Struct, late: int) -> None:
+    """Take torque for so many periods late; what was seen of inertias before hardly counts."""
+    sent, before = memory.sent_torque, memory.lateness
+    for i in range(memory.unexplained.shape[0]):
+        memory.torque_applied[i] = sent[late, i]
+        memory.unexplained[i] += sent[before + 1, i] - sent[late + 1, i]
+        memory.inertia_information[i] *= EARLY_SHARE
+    memory.lateness = late
 
 
 @part
@@ -408,6 +429,8 @@ def forget_motion(memory: Struct, tick: Struct) -> None:
     """Forget all that the motion of an arm has shown: noise, friction, inertia and contacts."""
     memory.observing = memory.ticks = memory.presses = memory.couples = memory.adopts = 0
     memory.friction_turns = 0
+    memory.lateness = 0
+    memory.lateness_score[:] = memory.torque_change[:] = memory.leap_ticks = 0.0
     memory.shown_inertia[:] = 0.0
     memory.disturbance_mean[:] = memory.disturbance_side[:] = memory.side_time[:] = 0.0
     memory.resistance[:] = memory.friction_doubt[:] = 0.0

@@ -54,6 +54,13 @@ OTHER_DECADES, SURE_DECADES = 3.0, 10.0
 """-log10 of the chance that samples in other directions agree, from which on the inertia does not
 couple the joints; from which on it is sure."""
 
+SAG_SHARE = 0.25
+"""Of what is declared, that a joint may lack at least while the arm sags as it starts."""
+
+FORESEEN = 3.0
+"""Times as much as the acceleration has changed by while samples agreed, for which they do: where
+it goes through 0 slowly, a weight that changes as slowly passes for an inertia."""
+
 LEAST_SHARE = 1e-6
 """That counts of what a sample differs by: no single one makes an inertia sure."""
 
@@ -94,7 +101,8 @@ def lacking_inertia(memory: Struct, unexplained: float, v: np.ndarray, h: float,
     and as far as the law asked for it, since a push changes a and d_0 together. What they leave,
     over a, is the deviation of J: inertia that couples the joints, friction or delay do not
     average out. Samples that J foretells are counted (see `carry_disturbance`), but not of an arm
-    that sags as it starts: a load couples the joints, and shows one direction alone.
+    that sags as it starts: a load couples the joints, and shows one direction alone. In that one
+    joints may sag against each other, and show less than they lack.
 
     Args:
         memory: Holds what was seen of J.
@@ -105,7 +113,7 @@ def lacking_inertia(memory: Struct, unexplained: float, v: np.ndarray, h: float,
 
     Returns:
         J and its deviation; what is declared where that is less, but no less than J less half its
-        deviation. Above 0.
+        deviation, nor, of an arm that sags, than a share of what is declared. Above 0.
     """
     before, change = memory.velocity_change[i], v[i] - memory.measured_v[i]
     asked = memory.acceleration[i] - memory.acceleration_before[i]
@@ -114,6 +122,7 @@ def lacking_inertia(memory: Struct, unexplained: float, v: np.ndarray, h: float,
     memory.unexplained[i] = unexplained
     information, residual = memory.inertia_information, memory.inertia_residual
     is_early = memory.ticks * h <= NOISE_TIME
+    is_sag = is_early and memory.time_still == np.inf
     kept = max(1.0 - h / INERTIA_TIME, 0.0)
     if is_early and (memory.ticks + 1) * h > NOISE_TIME:
         differs = residual[i] > (SURE_SHARE * memory.shown_inertia[i]) ** 2
@@ -130,7 +139,6 @@ def lacking_inertia(memory: Struct, unexplained: float, v: np.ndarray, h: float,
         information[i] += size
         error = d_change + memory.extra_inertia[i] * a_change
         total = memory.extra_inertia[i] + memory.adopted_inertia[i]
-        is_sag = is_early and memory.time_still == np.inf
         if not is_sag and abs(error) < SURE_SHARE * total * abs(a_change):
             share = max(abs(error) / (total * abs(a_change)), LEAST_SHARE)
             _count(memory, v, h, i, -np.log10(share))
@@ -154,7 +162,8 @@ def lacking_inertia(memory: Struct, unexplained: float, v: np.ndarray, h: float,
     if is_early and shown < -TOO_LIGHT * memory.shown_inertia[i]:
         deviation = np.inf
     surely = max(shown - 0.5 * deviation, memory.uncertain_inertia[i])
-    return max(min(shown + deviation, surely), 1e-9)
+    least = SAG_SHARE * memory.uncertain_inertia[i] if is_sag else 0.0
+    return max(min(shown + deviation, surely), least, 1e-9)
 
 
 @part
@@ -184,9 +193,11 @@ def _count(memory: Struct, v: np.ndarray, h: float, i: int, decades: float) -> N
     if memory.agreeing_samples[i] == 0.0:
         for k in range(v.shape[0]):
             direction[k] = (v[k] - memory.measured_v[k] - before[k]) / np.sqrt(size)
+        memory.agreeing_change[i] = 0.0
     elif along * along < OTHER_DIRECTION * size:
         memory.other_decades[i] += decades
     memory.agreeing_samples[i] += 1.0
+    memory.agreeing_change[i] += np.sqrt(size) / h
 
 
 @part
@@ -225,6 +236,7 @@ def adopt_inertia(memory: Struct, a: float, h: float, i: int) -> None:
     memory.disturbance[i] += step * memory.acceleration[i]
     memory.cancelled[i] += step * memory.acceleration[i]
     memory.disturbance_mean[i] += step * memory.acceleration[i]
+    memory.explained[i] += step * a
     memory.unexplained[i] += step * a
     memory.residual[i] += step * a
     memory.residual_mean[i] += step * a
@@ -289,7 +301,8 @@ def _is_sure(memory: Struct, change: np.ndarray, i: int) -> bool:
     """Return whether the inertia of joint i holds where the acceleration changes by so much.
 
     A rotor's does in every direction. That of a heavier link, or of a load, couples the joints: as
-    a number of one joint it is true of the direction alone in which it was found.
+    a number of one joint it is true of the direction alone in which it was found, and of a change
+    that is not much greater than those that showed it.
     """
     if not has_agreed(memory, i):
         return False
@@ -299,4 +312,5 @@ def _is_sure(memory: Struct, change: np.ndarray, i: int) -> bool:
     for k in range(change.shape[0]):
         along += memory.inertia_direction[i, k] * change[k]
         size += change[k] * change[k]
-    return bool(along * along >= SAME_DIRECTION * size)
+    seen = FORESEEN * memory.agreeing_change[i]
+    return bool(along * along >= SAME_DIRECTION * size and size <= seen * seen)

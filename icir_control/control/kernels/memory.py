@@ -117,9 +117,10 @@ MEMORY_LAYOUT = Layout(
         'uncertain_inertia': (n,),
         'extra_inertia': (n,),
         'inertia_information': (n,),
-        # Samples in a row that it foretold, the direction of the first, and how surely no chance
-        # is in those in others, -log10 of it.
+        # Samples in a row that it foretold, what the accelerations changed by in them, their first
+        # direction, and how surely no chance is in those in others, -log10 of it.
         'agreeing_samples': (n,),
+        'agreeing_change': (n,),
         'inertia_direction': (n, n),
         'other_decades': (n,),
         # Of it, what is a part of the model by now, samples that show none of that since a row of
@@ -227,7 +228,16 @@ MEMORY_LAYOUT = Layout(
         'mean_velocity': (n,),
         'filtered_position': (n,),
         'torque_applied': (n,),
-        'delayed_torque': (LONGEST_DELAY, n),
+        # What was sent, the newest first, and its greatest change; since it has leapt, how the
+        # motion's changes match it, for each number of periods that it may be late by.
+        'sent_torque': (LONGEST_DELAY + 2, n),
+        'explained': (n,),
+        'torque_change': (n,),
+        'leap_ticks': (),
+        'lateness_score': (LONGEST_DELAY + 1,),
+        'explained_power': (n,),
+        'torque_power': (LONGEST_DELAY + 1, n),
+        'torque_match': (LONGEST_DELAY + 1, n),
         # The watchdog's bounds, and how long they have been exceeded.
         'largest_speed': (),
         'largest_error': (),
@@ -280,6 +290,7 @@ MEMORY_LAYOUT = Layout(
         'limited',
         'lossy',
         'delay',
+        'lateness',
         'observing',
         'steady_ticks',
         'has_torque',

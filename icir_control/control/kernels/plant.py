@@ -151,7 +151,7 @@ def predict(dynamics: np.ndarray, memory: Struct, tick: Struct) -> None:
 
     Args:
         dynamics: The buffer of a `Data`.
-        memory: Holds the torques, the oldest first.
+        memory: Holds the torques, the newest first.
         tick: Its time, q and v become those at which the next torque will act.
     """
     if memory.delay > 0:
@@ -160,7 +160,8 @@ def predict(dynamics: np.ndarray, memory: Struct, tick: Struct) -> None:
         bring_terms(dynamics, memory, tick)
         if k == 0:
             remember(memory, mass_matrix_of(dynamics), nle_of(dynamics), tick)
-        step_plant(dynamics, memory, tick, memory.delayed_torque[k], memory.foreseen_disturbance)
+        torque = memory.sent_torque[memory.delay - 1 - k]
+        step_plant(dynamics, memory, tick, torque, memory.foreseen_disturbance)
 
 
 @part
@@ -215,14 +216,11 @@ def step_plant(
 @part
 def send(memory: Struct) -> None:
     """Put this tick's torque under way; the one that arrives now is what `observe` will see."""
-    delay, delayed = memory.delay, memory.delayed_torque
-    if delay == 0:
-        copy(memory.torque, memory.torque_applied)
-    else:
-        copy(delayed[0], memory.torque_applied)
-        for step in range(delay - 1):
-            copy(delayed[step + 1], delayed[step])
-        copy(memory.torque, delayed[delay - 1])
+    sent = memory.sent_torque
+    for step in range(sent.shape[0] - 1, 0, -1):
+        copy(sent[step - 1], sent[step])
+    copy(memory.torque, sent[0])
+    copy(sent[max(memory.delay, memory.lateness)], memory.torque_applied)
 
 
 @kernel
