@@ -111,8 +111,8 @@ def _stable_gain(memory: Struct, h: float, lacking: float, i: int) -> float:
     c = 2 w + D / m the polynomial of `observe` is rho s^3 + (K + c) s^2 + (c K + w^2) s + w^2 K.
     It is stable for every K while c^2 >= (rho - 1) w^2, and else for K < c w^2 / ((rho - 1) w^2 -
     c^2). The 4 w^2 in c^2 are left out. m, 1 / (M^-1)_ii, is what the joint shows while the others
-    are free. Over n periods of delay, for which the state is predicted, a heavier joint keeps less
-    of its damping; so much that K is 1 + 4 (w n h)^2 times less.
+    are free. Over n periods of delay, predicted or found, a heavier joint keeps less of its
+    damping; so much that K is 1 + 4 (w n h)^2 times less.
 
     Args:
         memory: Of the controller.
@@ -128,7 +128,7 @@ def _stable_gain(memory: Struct, h: float, lacking: float, i: int) -> float:
         lacking -= damping * (damping / m + 4.0 * w) / (w * w)
         if lacking <= 0.0:
             return np.inf
-    late = w * h * memory.delay
+    late = w * h * max(memory.delay, memory.lateness)
     return COUPLED_SHARE * (2.0 * w * m + damping) / (lacking * (1.0 + 4.0 * late * late))
 
 

@@ -54,9 +54,6 @@ OTHER_DECADES, SURE_DECADES = 3.0, 10.0
 """-log10 of the chance that samples in other directions agree, from which on the inertia does not
 couple the joints; from which on it is sure."""
 
-SAG_SHARE = 0.25
-"""Of what is declared, that a joint may lack at least while the arm sags as it starts."""
-
 FORESEEN = 3.0
 """Times as much as the acceleration has changed by while samples agreed, for which they do: where
 it goes through 0 slowly, a weight that changes as slowly passes for an inertia."""
@@ -101,8 +98,7 @@ def lacking_inertia(memory: Struct, unexplained: float, v: np.ndarray, h: float,
     and as far as the law asked for it, since a push changes a and d_0 together. What they leave,
     over a, is the deviation of J: inertia that couples the joints, friction or delay do not
     average out. Samples that J foretells are counted (see `carry_disturbance`), but not of an arm
-    that sags as it starts: a load couples the joints, and shows one direction alone. In that one
-    joints may sag against each other, and show less than they lack.
+    that sags as it starts: a load couples the joints, and shows one direction alone.
 
     Args:
         memory: Holds what was seen of J.
@@ -113,7 +109,7 @@ def lacking_inertia(memory: Struct, unexplained: float, v: np.ndarray, h: float,
 
     Returns:
         J and its deviation; what is declared where that is less, but no less than J less half its
-        deviation, nor, of an arm that sags, than a share of what is declared. Above 0.
+        deviation. Above 0.
     """
     before, change = memory.velocity_change[i], v[i] - memory.measured_v[i]
     asked = memory.acceleration[i] - memory.acceleration_before[i]
@@ -122,7 +118,6 @@ def lacking_inertia(memory: Struct, unexplained: float, v: np.ndarray, h: float,
     memory.unexplained[i] = unexplained
     information, residual = memory.inertia_information, memory.inertia_residual
     is_early = memory.ticks * h <= NOISE_TIME
-    is_sag = is_early and memory.time_still == np.inf
     kept = max(1.0 - h / INERTIA_TIME, 0.0)
     if is_early and (memory.ticks + 1) * h > NOISE_TIME:
         differs = residual[i] > (SURE_SHARE * memory.shown_inertia[i]) ** 2
@@ -139,6 +134,7 @@ def lacking_inertia(memory: Struct, unexplained: float, v: np.ndarray, h: float,
         information[i] += size
         error = d_change + memory.extra_inertia[i] * a_change
         total = memory.extra_inertia[i] + memory.adopted_inertia[i]
+        is_sag = is_early and memory.time_still == np.inf
         if not is_sag and abs(error) < SURE_SHARE * total * abs(a_change):
             share = max(abs(error) / (total * abs(a_change)), LEAST_SHARE)
             _count(memory, v, h, i, -np.log10(share))
@@ -162,8 +158,7 @@ def lacking_inertia(memory: Struct, unexplained: float, v: np.ndarray, h: float,
     if is_early and shown < -TOO_LIGHT * memory.shown_inertia[i]:
         deviation = np.inf
     surely = max(shown - 0.5 * deviation, memory.uncertain_inertia[i])
-    least = SAG_SHARE * memory.uncertain_inertia[i] if is_sag else 0.0
-    return max(min(shown + deviation, surely), least, 1e-9)
+    return max(min(shown + deviation, surely), 1e-9)
 
 
 @part
