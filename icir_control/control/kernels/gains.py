@@ -112,7 +112,8 @@ def _stable_gain(memory: Struct, h: float, lacking: float, i: int) -> float:
     It is stable for every K while c^2 >= (rho - 1) w^2, and else for K < c w^2 / ((rho - 1) w^2 -
     c^2). The 4 w^2 in c^2 are left out. m, 1 / (M^-1)_ii, is what the joint shows while the others
     are free. Over n periods of delay, predicted or found, a heavier joint keeps less of its
-    damping; so much that K is 1 + 4 (w n h)^2 times less.
+    damping; so much that K is 1 + 4 (w n h)^2 times less. Where they are found that is no less
+    than for what is declared: such a gain is low enough.
 
     Args:
         memory: Of the controller.
@@ -129,7 +130,10 @@ def _stable_gain(memory: Struct, h: float, lacking: float, i: int) -> float:
         if lacking <= 0.0:
             return np.inf
     late = w * h * max(memory.delay, memory.lateness)
-    return COUPLED_SHARE * (2.0 * w * m + damping) / (lacking * (1.0 + 4.0 * late * late))
+    slower = lacking * (1.0 + 4.0 * late * late)
+    if memory.delay == 0:
+        slower = min(slower, max(lacking, memory.uncertain_inertia[i]))
+    return COUPLED_SHARE * (2.0 * w * m + damping) / slower
 
 
 @part
