@@ -54,10 +54,6 @@ OTHER_DECADES, SURE_DECADES = 3.0, 10.0
 """-log10 of the chance that samples in other directions agree, from which on the inertia does not
 couple the joints; from which on it is sure."""
 
-FORESEEN = 3.0
-"""Times as much as the acceleration has changed by while samples agreed, for which they do: where
-it goes through 0 slowly, a weight that changes as slowly passes for an inertia."""
-
 LEAST_SHARE = 1e-6
 """That counts of what a sample differs by: no single one makes an inertia sure."""
 
@@ -188,11 +184,9 @@ def _count(memory: Struct, v: np.ndarray, h: float, i: int, decades: float) -> N
     if memory.agreeing_samples[i] == 0.0:
         for k in range(v.shape[0]):
             direction[k] = (v[k] - memory.measured_v[k] - before[k]) / np.sqrt(size)
-        memory.agreeing_change[i] = 0.0
     elif along * along < OTHER_DIRECTION * size:
         memory.other_decades[i] += decades
     memory.agreeing_samples[i] += 1.0
-    memory.agreeing_change[i] += np.sqrt(size) / h
 
 
 @part
@@ -296,8 +290,7 @@ def _is_sure(memory: Struct, change: np.ndarray, i: int) -> bool:
     """Return whether the inertia of joint i holds where the acceleration changes by so much.
 
     A rotor's does in every direction. That of a heavier link, or of a load, couples the joints: as
-    a number of one joint it is true of the direction alone in which it was found, and of a change
-    that is not much greater than those that showed it.
+    a number of one joint it is true of the direction alone in which it was found.
     """
     if not has_agreed(memory, i):
         return False
@@ -307,5 +300,4 @@ def _is_sure(memory: Struct, change: np.ndarray, i: int) -> bool:
     for k in range(change.shape[0]):
         along += memory.inertia_direction[i, k] * change[k]
         size += change[k] * change[k]
-    seen = FORESEEN * memory.agreeing_change[i]
-    return bool(along * along >= SAME_DIRECTION * size and size <= seen * seen)
+    return bool(along * along >= SAME_DIRECTION * size)

@@ -117,10 +117,9 @@ MEMORY_LAYOUT = Layout(
         'uncertain_inertia': (n,),
         'extra_inertia': (n,),
         'inertia_information': (n,),
-        # Samples in a row that it foretold, what the accelerations changed by in them, their first
-        # direction, and how surely no chance is in those in others, -log10 of it.
+        # Samples in a row that it foretold, the direction of the first, and how surely no chance
+        # is in those in others, -log10 of it.
         'agreeing_samples': (n,),
-        'agreeing_change': (n,),
         'inertia_direction': (n, n),
         'other_decades': (n,),
         # Of it, what is a part of the model by now, samples that show none of that since a row of
