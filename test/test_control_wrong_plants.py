@@ -377,6 +377,24 @@ def test_friction_that_holds_a_light_joint_is_known_before_it_turns(robot, start
     assert ours <= 0.85 * theirs
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ('deviations', 'share'),
+    [
+        pytest.param({'mass_scale': 0.9, 'delay_steps': 1} | LOAD, 0.8, id='load'),
+        pytest.param({'integrator': 'implicitfast', 'joint_friction': 1.0}, 1.0, id='friction'),
+    ],
+)
+def test_what_leaps_as_a_joint_turns_is_its_friction_behind_encoders_too(deviations, share):
+    """Anchors: 1.25 and 1.28, where all that a slow estimate learns after a turn is turned back.
+
+    0.18 N m of a load did so in the last joint, and kicked it at each of its reversals.
+    """
+    start = np.array([0.04, 1.01, -1.12, 1.15, -0.59, -0.16, 1.03])
+    ours, theirs = on_the_eight(Plant(**deviations, encoder_bits=17), 'gen3_7dof', start)
+    assert ours <= share * theirs
+
+
 @pytest.mark.long
 @pytest.mark.parametrize(
     'plant', [*(Plant(**one) for one in DEVIATIONS.values()), *combinations(51)], ids=str

@@ -435,7 +435,7 @@ def forget_motion(memory: Struct, tick: Struct) -> None:
     memory.disturbance_mean[:] = memory.disturbance_side[:] = memory.side_time[:] = 0.0
     memory.resistance[:] = memory.friction_doubt[:] = 0.0
     memory.friction[:] = memory.friction_direction[:] = memory.friction_time[:] = 0.0
-    memory.residual_at_turn[:] = memory.leap[:] = memory.leap_time[:] = 0.0
+    memory.residual_at_turn[:] = memory.leap[:] = memory.leap_share[:] = 0.0
     memory.turned_by[:] = 0.0
     memory.residual[:] = memory.smooth_residual[:] = memory.residual_mean[:] = 0.0
     memory.fast_acceleration[:] = memory.foreseen_acceleration[:] = 0.0

@@ -1,7 +1,5 @@
 """The friction of the joints that no URDF has: learnt after a turn, and turned at the next one."""
 
-import numpy as np
-
 from icir_control.compiled import part
 from icir_control.control.kernels.memory import NO_PATH
 from icir_control.control.kernels.plant import QUIET, is_rough
@@ -29,8 +27,9 @@ TURN_TIME = 0.1
 TURN_LAGS = 3.0
 """Lags 1 / K of the estimate for which it then does; and seconds that it does at most."""
 
-LEAP_TIME = 0.1
-"""[s] Of a joint that moves after a turn, in which the fast residual shows its friction."""
+LEAP_TIME, SMOOTH_LEAP_TIME = 0.1, 0.2
+"""[s] Of a joint that moves after a turn, in which the fast residual shows its friction; in which
+the smooth one does, that comes later."""
 
 LEAP_SPEED = 0.03
 """[rad/s or m/s] From which on it moves: one that creeps has not broken away."""
@@ -70,15 +69,15 @@ def turn_friction(memory: Struct, tick: Struct, i: int) -> None:
     acting = memory.smooth_residual[i] if rough else memory.residual[i]
     memory.resistance[i] = max(abs(acting), faded)
     if turned == 0.0:
-        _watch_leap(memory, tick, i)
+        _watch_leap(memory, tick, acting, i)
         asked = abs(tick.velocity_reference[i])
         is_held = rough and abs(memory.mean_velocity[i]) < STUCK_SHARE * asked
         gain = 0.0 if is_held or _sticks(memory, i) else memory.stable_gain[i]
-        slowest = min(memory.quiet_gain[i] + 1.0, (gain + 1.0) / TURN_LAGS)
+        slowest = (min(memory.quiet_gain[i], gain) + 1.0) / TURN_LAGS
         time[i] += tick.period * min(1.0 / TURN_TIME, slowest)
         return
     known, would_turn = friction[i], has_friction(memory, i)
-    _limit_to_leap(memory, turned, i)
+    _limit_to_leap(memory, turned, acting, i)
     if would_turn:
         # An estimate that does not turn after all does not swing by that.
         memory.disturbance_mean[i] += (now - turned) * (friction[i] - known)
@@ -94,30 +93,37 @@ def turn_friction(memory: Struct, tick: Struct, i: int) -> None:
 
 
 @part
-def _watch_leap(memory: Struct, tick: Struct, i: int) -> None:
+def _watch_leap(memory: Struct, tick: Struct, acting: float, i: int) -> None:
     """Note what joint i's unexplained torque leaps by as it turns, which its friction does.
 
     What a load or damping takes changes with the motion, and would pass for friction in an
     estimate that is slow. A joint that sticks has not turned yet.
+
+    Args:
+        memory: Of the controller.
+        tick: The state that was measured, and its reference.
+        acting: What is unexplained now, by the fast residual, in noise by the smooth one.
+        i: Of the joint.
     """
     direction = memory.friction_direction[i]
-    if abs(direction) < 1.0 or memory.leap_time[i] >= LEAP_TIME:
+    if abs(direction) < 1.0 or memory.leap_share[i] >= 1.0:
         return
-    leap = direction * (memory.residual_at_turn[i] - memory.residual[i])
-    memory.leap[i] = np.inf if is_rough(memory, i) else max(memory.leap[i], leap)
+    leap = direction * (memory.residual_at_turn[i] - acting)
+    memory.leap[i] = max(memory.leap[i], leap)
     if tick.v[i] * direction > LEAP_SPEED and not is_stuck(tick, i):
-        memory.leap_time[i] += tick.period
+        time = SMOOTH_LEAP_TIME if is_rough(memory, i) else LEAP_TIME
+        memory.leap_share[i] += tick.period / time
 
 
 @part
-def _limit_to_leap(memory: Struct, turned: float, i: int) -> None:
+def _limit_to_leap(memory: Struct, turned: float, acting: float, i: int) -> None:
     """Limit joint i's friction to what leapt when it turned last, and begin anew as it turns."""
     if memory.friction_time[i] > 0.0:
-        if memory.leap_time[i] >= LEAP_TIME:
+        if memory.leap_share[i] >= 1.0:
             most = LEAP_SHARE * memory.leap[i] / max(abs(memory.turned_by[i]), 1.0)
             memory.friction[i] = min(memory.friction[i], most)
-        memory.residual_at_turn[i] = memory.residual[i]
-        memory.leap[i] = memory.leap_time[i] = memory.turned_by[i] = 0.0
+        memory.residual_at_turn[i] = acting
+        memory.leap[i] = memory.leap_share[i] = memory.turned_by[i] = 0.0
     memory.turned_by[i] += turned
 
 

@@ -161,7 +161,7 @@ MEMORY_LAYOUT = Layout(
         # has moved since then, and by how much the direction changed (2: it turned).
         'residual_at_turn': (n,),
         'leap': (n,),
-        'leap_time': (n,),
+        'leap_share': (n,),
         'turned_by': (n,),
         'compensation': (n,),
         # A faster estimate, of what it takes of the acceleration, for the state over a delay.
