@@ -305,7 +305,8 @@ def _look_at_signs(memory: Struct) -> None:
     turns, as damping does with the motion: what was cancelled would be twice as wrong as nothing.
     A joint that shakes turns more often than the mean of the fast one does, and where noise hides
     it than the smooth one. What is wrong is an acceleration where those are corrected. Friction
-    that turns changes the accelerations of all joints at once: what is left out of them stays.
+    that turns, or an inertia that the model gains or loses, changes the accelerations of all
+    joints at once: what is left out of them stays.
     """
     W, n, couples = memory.inverse_inertia, memory.disturbance.shape[0], memory.couples
     for i in range(n):
@@ -316,7 +317,7 @@ def _look_at_signs(memory: Struct) -> None:
                 alpha += W[i, j] * memory.disturbance[j]
                 fast += W[i, j] * memory.residual[j]
                 mean += W[i, j] * residual_mean[j]
-        if memory.friction_turns and alpha != 0.0:
+        if (memory.friction_turns or memory.adopts) and alpha != 0.0:
             left = (1.0 - memory.cancelled_share[i]) * memory.disturbing_acceleration[i]
             memory.cancelled_share[i] = 1.0 - min(max(left / alpha, 0.0), 1.0)
         memory.disturbing_acceleration[i] = alpha
