@@ -29,7 +29,7 @@ TURN_LAGS = 3.0
 
 LEAP_TIME, SMOOTH_LEAP_TIME = 0.1, 0.2
 """[s] Of a joint that moves after a turn, in which the fast residual shows its friction; in which
-the smooth one does, that comes later."""
+the smooth one does. That comes later; in a longer time damping would show as well."""
 
 LEAP_SPEED = 0.03
 """[rad/s or m/s] From which on it moves: one that creeps has not broken away."""

@@ -157,8 +157,9 @@ MEMORY_LAYOUT = Layout(
         # Whether one that is known has turned since signs were looked at.
         'friction_turns': (),
         'friction_time': (n,),
-        # What was unexplained as it turned, what that has leapt by since, for how long the joint
-        # has moved since then, and by how much the direction changed (2: it turned).
+        # What was unexplained as it turned, what that has leapt by since, for which share of the
+        # time that shows it the joint has moved, and by how much the direction changed (2: it
+        # turned).
         'residual_at_turn': (n,),
         'leap': (n,),
         'leap_share': (n,),
